@@ -49,7 +49,7 @@
 //!     seed: 0,
 //!     classes: false,
 //! };
-//! // `Files` reads files and folders; `Embedded` is the built-in corpus.
+//! // `Files` reads files and folders; `EmbeddedConformers` is the built-in corpus.
 //! let corpus = Texts("[C]<0.5170,1.2034,0.0131>[O]<1.2218,0.0415,0.1142>\n[N]<1.0441,0.1274,0.3005>#[C]<0.0127,2.1406,1.7711>");
 //! let report = fit(&plan, &corpus, &Job::default())?;
 //! let result = &report.results[0];
@@ -149,6 +149,6 @@ pub use drift_core::error::{Error, Result};
 pub use drift_core::job::Job;
 pub use drift_core::tokenizer::Tokenizer;
 pub use drift_data::audit::{AuditPlan, AuditReport, Judge, audit};
-pub use drift_data::corpus::{Conformer, Conformers, Embedded, Files};
+pub use drift_data::corpus::{Conformer, Conformers, EmbeddedConformers, Files};
 pub use drift_data::mine::{MinePlan, MineReport, mine};
 pub use drift_tune::placeholder::{EncodingChoice, FitPlan, FitReport, Objective, fit};

@@ -3,7 +3,7 @@
 use drift::audit::ensemble::{
     EnsembleMeasures, ExpectedHits, MoleculeClusters, MoleculeHits, ThresholdOccupancy,
 };
-use drift::audit::{BatchScores, EnsembleScore, Missing, MoleculeEnsemble};
+use drift::audit::{BatchScores, EnsembleScore, MissingPolicy, MoleculeEnsemble};
 use drift::error::Error;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
@@ -114,7 +114,7 @@ pub(crate) fn hit_report(
     judge: &drift::Judge,
     smiles: &[String],
     ensembles: &str,
-    missing: Missing,
+    missing: MissingPolicy,
 ) -> drift::Result<String> {
     let scores = read(smiles, ensembles)?;
     Ok(text(&judge.hit_report(&molecules(smiles, &scores), missing)?))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use drift::audit::Missing;
+use drift::audit::MissingPolicy;
 use drift::checkpoint::{RequiredFiles, locate};
 use drift::chem::Isotopes;
 use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, RowFilter, SmilesSource};
@@ -41,8 +41,8 @@ pub(crate) fn zeros(given: &str) -> Result<TrailingZeros> {
 }
 
 /// The treatment of molecules without a usable conformer.
-pub(crate) fn missing(word: &str) -> Result<Missing> {
-    choice("missing", word, &Missing::ALL.map(|missing| (missing.name(), missing)))
+pub(crate) fn missing(word: &str) -> Result<MissingPolicy> {
+    choice("missing", word, &MissingPolicy::ALL.map(|missing| (missing.name(), missing)))
 }
 
 /// Whether all conformers of a text are judged.

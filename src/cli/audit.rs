@@ -34,8 +34,8 @@ use drift_core::run_files::RunFiles;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::audit::ensemble::MoleculeMeasures;
 use drift_data::audit::{
-    AuditPlan, AuditReport, AuditRequest, Audited, Missing, RowField, VerdictLine, audit_shard, audit_texts,
-    merge_audited,
+    AuditPlan, AuditReport, AuditRequest, AuditResult, MissingPolicy, RowField, VerdictLine, audit_shard,
+    audit_texts, merge_audited,
 };
 use drift_data::shard::Manifest;
 use drift_data::shard::files::MergedFiles;
@@ -78,8 +78,8 @@ pub(super) struct Args {
     #[arg(long, visible_alias = "thresholds", value_name = "ANGSTROM", value_parser = threshold, value_delimiter = ',', help_heading = REFERENCES)]
     threshold: Vec<f64>,
     /// Molecules without usable texts in coverage
-    #[arg(long, value_parser = one_of(&Missing::ALL, Missing::name), value_name = "zero|leave-out", hide_possible_values = true, default_value = "zero", help_heading = REFERENCES)]
-    missing: Missing,
+    #[arg(long, value_parser = one_of(&MissingPolicy::ALL, MissingPolicy::name), value_name = "zero|leave-out", hide_possible_values = true, default_value = "zero", help_heading = REFERENCES)]
+    missing: MissingPolicy,
     /// The rules that a text must pass to be compared with references
     #[arg(long, value_enum, value_name = "drift|3dmolgen", hide_possible_values = true, default_value = "drift", help_heading = REFERENCES)]
     passing: PassingArg,
@@ -191,7 +191,7 @@ impl TextFiles {
     /// Writes the files. If one of them cannot be written, none is.
     fn write(
         &self,
-        audited: &Audited,
+        audited: &AuditResult,
         measures: MoleculeMeasures<'_>,
         output: &Output,
     ) -> anyhow::Result<()> {
@@ -307,7 +307,11 @@ fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
 }
 
 /// Writes the record, and shows the report.
-fn show(audited: &Audited, (to, files): (Option<&Path>, &TextFiles), output: &Output) -> anyhow::Result<()> {
+fn show(
+    audited: &AuditResult,
+    (to, files): (Option<&Path>, &TextFiles),
+    output: &Output,
+) -> anyhow::Result<()> {
     let report = &audited.report;
     if let Some(path) = not_stdout(to) {
         write_atomic(path, (serde_json::to_string_pretty(report)? + "\n").as_bytes())?;

@@ -8,7 +8,7 @@ use super::skipped;
 use drift_core::encoding::Reading;
 use drift_core::error::Result;
 use drift_core::job::Job;
-use drift_data::corpus::{Conformers, Emit, ReadOptions, ReadSummary, files_or_embedded};
+use drift_data::corpus::{BatchSink, Conformers, ReadOptions, ReadSummary, files_or_embedded};
 
 /// The files given, or the built-in corpus. Keeps the summary of the last read, for [`Corpus::tell`].
 pub(super) struct Corpus {
@@ -34,7 +34,7 @@ impl Corpus {
 }
 
 impl Conformers for Corpus {
-    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
+    fn read(&self, job: &Job, emit: &mut BatchSink<'_>) -> Result<ReadSummary> {
         let summary = self.inner.read(job, emit)?;
         if let Ok(mut known) = self.summary.lock() {
             *known = Some(summary.clone());

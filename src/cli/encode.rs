@@ -16,7 +16,8 @@ use drift_core::run_files::RunFiles;
 use drift_core::tokenizer::Tokenizer;
 use drift_data::corpus::{ReadOptions, SmilesSource};
 use drift_data::encode::{
-    EncodePlan, EncodeReport, PackPlan, PackedUnits, Put, encode, encode_packed, encode_shard, merge_encoded,
+    EncodePlan, EncodeReport, LineSink, PackPlan, PackedUnits, encode, encode_packed, encode_shard,
+    merge_encoded,
 };
 use drift_data::flaws::FlawKind;
 use drift_data::shard::Manifest;
@@ -158,7 +159,7 @@ fn encoded(
     to: &Path,
     files: RunFiles,
     output: &Output,
-    each: impl FnOnce(&mut Put<'_>) -> Result<EncodeReport, Error>,
+    each: impl FnOnce(&mut LineSink<'_>) -> Result<EncodeReport, Error>,
 ) -> anyhow::Result<()> {
     output.refuse_stdout(Some(to), "text")?;
     files.writes("-o", not_stdout(Some(to)))?.check()?;

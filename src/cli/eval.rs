@@ -19,7 +19,7 @@ use drift_engine::eval::plan::EvalPlan;
 use drift_engine::eval::{OtherTexts, check, evaluate, evaluate_shard};
 use drift_engine::model::{Config, Device};
 use drift_engine::runs::plan::GeneratePlan;
-use drift_engine::runs::{Finished, Kept};
+use drift_engine::runs::{JournalEntry, TextStore};
 
 /// Reads the molecules, generates and judges texts, writes the files and shows the tables.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
@@ -29,14 +29,14 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let plan = plan(&args, Device::parse, job)?;
     one_run(&args, &plan)?;
     kept_for_energies(&args)?;
-    let printed = Printed::of(&args, output)?;
+    let printed = StdoutResult::of(&args, output)?;
     let folder = not_stdout(args.output.as_deref());
     let molecules = told_molecules(&args.generate, &plan.generate, job, output)?;
     let manifest = folder.map(|_| manifest(&args, invocation)).transpose()?;
     let begun =
-        folder.zip(manifest).map(|(folder, manifest)| manifest.begin::<Finished>(folder)).transpose()?;
+        folder.zip(manifest).map(|(folder, manifest)| manifest.begin::<JournalEntry>(folder)).transpose()?;
     let (work, finished) = begun.unzip();
-    let mut kept = Kept::new(work, args.generate.running.shard, finished.unwrap_or_default())?;
+    let mut kept = TextStore::new(work, args.generate.running.shard, finished.unwrap_or_default())?;
     check(&plan, &molecules, &mut kept)?;
     tell_kept(&kept, output);
     if let Some(shard) = args.generate.running.shard {
@@ -50,10 +50,10 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let journal = folder.map(|folder| folder.join(FILE)).filter(|_| !evaluation.report.interrupted);
     targets.write(&plan, &evaluation, journal.as_deref())?;
     match printed {
-        Printed::Tables => output.text(&render(&evaluation.report, args.verbose, output))?,
-        Printed::Record => output.document(&evaluation.report)?,
-        Printed::Texts => output.text(&texts(&evaluation)?)?,
-        Printed::Trace => output.text(&chrome_trace(&evaluation.spans).to_string())?,
+        StdoutResult::Tables => output.text(&render(&evaluation.report, args.verbose, output))?,
+        StdoutResult::Record => output.document(&evaluation.report)?,
+        StdoutResult::Texts => output.text(&texts(&evaluation)?)?,
+        StdoutResult::Trace => output.text(&chrome_trace(&evaluation.spans).to_string())?,
     }
     if evaluation.report.interrupted {
         let goes_on = if folder.is_some() { "; the same command goes on" } else { "" };
@@ -75,7 +75,7 @@ fn manifest(args: &Args, invocation: &Invocation) -> Result<Manifest, Error> {
 /// Finishes the command with the texts of its shards.
 pub(super) fn merge(
     manifest: &Manifest,
-    (shards, is_partial): (Vec<(Shard, Vec<Finished>)>, bool),
+    (shards, is_partial): (Vec<(Shard, Vec<JournalEntry>)>, bool),
     targets: &Targets,
     files: RunFiles,
     job: &Job,
@@ -93,7 +93,7 @@ pub(super) fn merge(
     let plan = plan(&args, Device::elsewhere, job)?;
     one_run(&args, &plan)?;
     let molecules = told_molecules(&args.generate, &plan.generate, job, output)?;
-    let mut kept = Kept::merged(shards, is_partial)?;
+    let mut kept = TextStore::merged(shards, is_partial)?;
     let evaluation = evaluate(&plan, &molecules, &mut kept, job)?;
     targets.write(&plan, &evaluation, None)?;
     match output.json || targets.folder.as_deref().is_some_and(is_stdout) {
@@ -158,25 +158,25 @@ fn one_run(args: &Args, plan: &EvalPlan) -> Result<(), Error> {
 }
 
 /// The result that goes to stdout.
-enum Printed {
+enum StdoutResult {
     Tables,
     Record,
     Texts,
     Trace,
 }
 
-impl Printed {
+impl StdoutResult {
     /// The result that was asked for; the tables by default.
     fn of(args: &Args, output: &Output) -> Result<Self, Error> {
         let to_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(is_stdout);
         let asked = [
-            (output.json, "--json", Printed::Record),
-            (!output.json && to_stdout(&args.output), "-o -", Printed::Record),
-            (to_stdout(&args.texts), "--texts -", Printed::Texts),
-            (to_stdout(&args.generate.running.trace), "--trace -", Printed::Trace),
+            (output.json, "--json", StdoutResult::Record),
+            (!output.json && to_stdout(&args.output), "-o -", StdoutResult::Record),
+            (to_stdout(&args.texts), "--texts -", StdoutResult::Texts),
+            (to_stdout(&args.generate.running.trace), "--trace -", StdoutResult::Trace),
         ];
         let mut asked = asked.into_iter().filter(|(is_asked, ..)| *is_asked);
-        let Some((_, first, printed)) = asked.next() else { return Ok(Printed::Tables) };
+        let Some((_, first, printed)) = asked.next() else { return Ok(StdoutResult::Tables) };
         match asked.next() {
             None => Ok(printed),
             Some((_, second, _)) => {

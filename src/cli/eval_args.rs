@@ -8,7 +8,7 @@ use super::generate_args::{GenerateArgs, OUTPUT};
 use super::help::JUDGING;
 use super::values::{one_of, threshold};
 use drift_core::chem::MAX_HEAVY_ATOMS;
-use drift_data::audit::Missing;
+use drift_data::audit::MissingPolicy;
 
 /// Examples at the end of the help.
 pub(super) const EXAMPLES: [&str; 5] = [
@@ -54,8 +54,8 @@ pub(super) struct JudgingArgs {
     #[arg(long, visible_alias = "thresholds", value_name = "ANGSTROM", value_parser = threshold, value_delimiter = ',')]
     pub threshold: Vec<f64>,
     /// Molecules without usable texts in coverage
-    #[arg(long, value_name = "zero|leave-out", hide_possible_values = true, value_parser = one_of(&Missing::ALL, Missing::name), default_value = "zero")]
-    pub missing: Missing,
+    #[arg(long, value_name = "zero|leave-out", hide_possible_values = true, value_parser = one_of(&MissingPolicy::ALL, MissingPolicy::name), default_value = "zero")]
+    pub missing: MissingPolicy,
     #[command(flatten)]
     pub ensembles: EnsembleArgs,
     /// Remove junk from numbers before judging

@@ -16,7 +16,9 @@ use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
 use drift_data::shard::{FILE, Manifest, Shard};
 use drift_engine::model::{Config, Device};
-use drift_engine::runs::{Finished, GeneratedTexts, Kept, check_generation, generate_shard, generate_texts};
+use drift_engine::runs::{
+    GeneratedTexts, JournalEntry, TextStore, check_generation, generate_shard, generate_texts,
+};
 
 /// Examples at the end of the help.
 pub(super) const EXAMPLES: [&str; 5] = [
@@ -94,12 +96,12 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let shard = args.generate.running.shard;
     let manifest = invocation.manifest(shard)?;
     let begun = match (shard, targets.journal()) {
-        (Some(_), _) => Some(manifest.begin::<Finished>(&args.output)?),
-        (None, Some(journal)) => Some(manifest.begin_at::<Finished>(&journal)?),
+        (Some(_), _) => Some(manifest.begin::<JournalEntry>(&args.output)?),
+        (None, Some(journal)) => Some(manifest.begin_at::<JournalEntry>(&journal)?),
         (None, None) => None,
     };
     let (work, finished) = begun.unzip();
-    let mut kept = Kept::new(work, shard, finished.unwrap_or_default())?;
+    let mut kept = TextStore::new(work, shard, finished.unwrap_or_default())?;
     check_generation(&plan, &molecules, &mut kept)?;
     tell_kept(&kept, output);
     if let Some(shard) = shard {
@@ -116,7 +118,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
 /// Finishes the command with the texts of its shards.
 pub(super) fn merge(
     manifest: &Manifest,
-    (shards, is_partial): (Vec<(Shard, Vec<Finished>)>, bool),
+    (shards, is_partial): (Vec<(Shard, Vec<JournalEntry>)>, bool),
     (to, files): (&Path, RunFiles),
     job: &Job,
     output: &Output,
@@ -127,7 +129,7 @@ pub(super) fn merge(
     targets.check(files, output)?;
     let plan = generate_plan(&args.generate, None, Device::elsewhere, job)?;
     let molecules = told_molecules(&args.generate, &plan, job, output)?;
-    let mut kept = Kept::merged(shards, is_partial)?;
+    let mut kept = TextStore::merged(shards, is_partial)?;
     targets.write(&generate_texts(&plan, &molecules, &mut kept, job)?, output)
 }
 

@@ -19,7 +19,7 @@ use drift_core::encoding::Reading;
 use drift_core::error::Error;
 use drift_core::geometry::GeometryStrength;
 use drift_core::job::Job;
-use drift_data::corpus::{Embedded, EmbeddedCorpus, ReadOptions};
+use drift_data::corpus::{EmbeddedConformers, EmbeddedCorpus, ReadOptions};
 use drift_data::prompts::{CorpusChoice, Molecules, PromptMolecule};
 use drift_data::shard::Shard;
 use drift_engine::device::with_engine;
@@ -30,7 +30,7 @@ use drift_engine::parameter;
 use drift_engine::runs::plan::{
     EngineChoice, GeneratePlan, GeometrySettings, ModelChoice, PlaceholderChoice,
 };
-use drift_engine::runs::{Kept, MOST_EXAMPLES, ShardDone, trained_on, with_geometry};
+use drift_engine::runs::{MOST_EXAMPLES, ShardDone, TextStore, trained_on, with_geometry};
 use drift_tune::placeholder::FittedFile;
 
 /// The number of molecules if neither `--samples`, `--corpus` nor `--smiles` is given.
@@ -230,7 +230,7 @@ fn molecules(args: &GenerateArgs, plan: &GeneratePlan, job: &Job) -> anyhow::Res
         let remedy = "give a pickle of 3DMolGen with --corpus, or leave it out";
         return Err(Error::input("--pool", "the built-in corpora pool no isomers", remedy).into());
     }
-    let own = Embedded { corpus: own, reading: compared(args), ..Embedded::default() };
+    let own = EmbeddedConformers { corpus: own, reading: compared(args), ..EmbeddedConformers::default() };
     Ok(Molecules::of_embedded(own, given.split, most, job)?)
 }
 
@@ -269,7 +269,7 @@ pub(super) fn show_shard(shard: Shard, done: &ShardDone, output: &Output) -> any
 }
 
 /// Notes how many texts were finished before.
-pub(super) fn tell_kept(kept: &Kept, output: &Output) {
+pub(super) fn tell_kept(kept: &TextStore, output: &Output) {
     if kept.texts() > 0 {
         output.note(&format!("continues after {} finished texts", thousands(kept.texts() as u64)));
     }

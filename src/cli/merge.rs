@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args, invocation: &Invocation, job: &Job, output: &Outp
         #[cfg(feature = "generate")]
         "eval" | "generate" => Shards::Texts(args.finished(&set)?),
         "audit" | "encode" | "mine" => {
-            let Finished { shards, is_partial } = args.finished::<FilesFinished>(&set)?;
+            let FinishedShards { shards, is_partial } = args.finished::<FilesFinished>(&set)?;
             if is_partial {
                 output.note("note: some of the work is missing");
             }
@@ -160,18 +160,18 @@ impl MergeOutputs {
 /// The finished work of the shards.
 enum Shards {
     #[cfg(feature = "generate")]
-    Texts(Finished<drift_engine::runs::Finished>),
+    Texts(FinishedShards<drift_engine::runs::JournalEntry>),
     Files(MergedFiles),
 }
 
 /// The finished pieces of each shard, and whether something is missing.
-struct Finished<P> {
+struct FinishedShards<P> {
     shards: Vec<(Shard, PathBuf, Vec<P>)>,
     is_partial: bool,
 }
 
 #[cfg(feature = "generate")]
-impl<P> Finished<P> {
+impl<P> FinishedShards<P> {
     /// The pieces of each shard, and whether something is missing.
     fn of_texts(self) -> (Vec<(Shard, Vec<P>)>, bool) {
         let shards = self.shards.into_iter().map(|(shard, _, pieces)| (shard, pieces)).collect();
@@ -183,7 +183,7 @@ impl<P> Finished<P> {
 fn progress(set: &ShardSet) -> Result<ShardsProgress, Error> {
     match &*set.manifest.verb {
         #[cfg(feature = "generate")]
-        "eval" | "generate" => ShardsProgress::read::<drift_engine::runs::Finished>(set),
+        "eval" | "generate" => ShardsProgress::read::<drift_engine::runs::JournalEntry>(set),
         "audit" | "encode" | "mine" => ShardsProgress::read::<FilesFinished>(set),
         verb => Err(unknown(set, verb)),
     }
@@ -242,14 +242,14 @@ impl Args {
     }
 
     /// The finished pieces of the shards. Without `--partial` all shards must be there and finished.
-    fn finished<P: FinishedPiece>(&self, set: &ShardSet) -> Result<Finished<P>, Error> {
+    fn finished<P: FinishedPiece>(&self, set: &ShardSet) -> Result<FinishedShards<P>, Error> {
         let missing = set.missing();
         if !missing.is_empty() && !self.partial {
             let problem = format!("shards are missing: {} of {}", listed(&missing), set.of);
             let remedy = "give their folders too, or --partial to merge what is there";
             return Err(Error::input("the shards", problem, remedy));
         }
-        let mut finished = Finished { shards: Vec::new(), is_partial: !missing.is_empty() };
+        let mut finished = FinishedShards { shards: Vec::new(), is_partial: !missing.is_empty() };
         for (shard, folder) in &set.folders {
             let pieces: Vec<P> = Manifest::finished(folder)?;
             let is_done = pieces.iter().any(FinishedPiece::is_done);

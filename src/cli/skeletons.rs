@@ -13,7 +13,7 @@ use drift_core::error::Error;
 use drift_core::io::write_atomic;
 use drift_core::job::Job;
 use drift_core::skeleton::Skeleton;
-use drift_data::audit::skeletons::{SkeletonAudit, SkeletonAudited, SkeletonVerdict};
+use drift_data::audit::skeletons::{SkeletonAudit, SkeletonAuditResult, SkeletonVerdict};
 
 /// The heading of these options.
 const SKELETONS: &str = "Other texts";
@@ -81,7 +81,7 @@ impl AuditBySkeleton {
             row_field,
             against_row,
         };
-        let SkeletonAudited { report, verdicts: lines } = audit.run(job)?;
+        let SkeletonAuditResult { report, verdicts: lines } = audit.run(job)?;
         if let Some(path) = verdicts {
             write_verdicts(path, &lines, output)?;
         }

@@ -2,7 +2,7 @@
 
 use super::output::Output;
 use crate::report::format::{counted, thousands};
-use drift_data::corpus::Skipped;
+use drift_data::corpus::SkippedRecord;
 #[cfg(feature = "generate")]
 use drift_data::prompts::Molecules;
 
@@ -10,7 +10,7 @@ use drift_data::prompts::Molecules;
 const SHOWN: usize = 10;
 
 /// Says which records were skipped.
-pub(super) fn tell(count: u64, records: &[Skipped], output: &Output) {
+pub(super) fn tell(count: u64, records: &[SkippedRecord], output: &Output) {
     tell_first(records, output);
     if count > SHOWN as u64 {
         output.note(&format!("skipped: {} records in all; --json lists the first 1,000", thousands(count)));
@@ -27,8 +27,8 @@ pub(super) fn tell_prompts(molecules: &Molecules, output: &Output) {
     }
 }
 
-fn tell_first(records: &[Skipped], output: &Output) {
-    for Skipped { file, record, reason } in records.iter().take(SHOWN) {
+fn tell_first(records: &[SkippedRecord], output: &Output) {
+    for SkippedRecord { file, record, reason } in records.iter().take(SHOWN) {
         output.note(&format!("skipped: {file}: {record}: {reason}"));
     }
 }
@@ -41,11 +41,11 @@ pub(super) fn tell_left_out(count: u64, output: &Output) {
 }
 
 /// Says how many conformers have their atoms in the order of the file, with the reason for the first ones.
-pub(super) fn tell_file_order(count: u64, records: &[Skipped], output: &Output) {
+pub(super) fn tell_file_order(count: u64, records: &[SkippedRecord], output: &Output) {
     if count == 0 {
         return;
     }
-    for Skipped { file, record, reason } in records.iter().take(3) {
+    for SkippedRecord { file, record, reason } in records.iter().take(3) {
         output.note(&format!("in file order: {file}: {record}: {reason}"));
     }
     output.note(&format!(
@@ -55,8 +55,8 @@ pub(super) fn tell_file_order(count: u64, records: &[Skipped], output: &Output) 
 }
 
 /// Says how many conformers have stereo that their SMILES leaves open, with the first ones.
-pub(super) fn tell_open_stereo(count: u64, records: &[Skipped], output: &Output) {
-    for Skipped { file, record, reason } in records.iter().take(3) {
+pub(super) fn tell_open_stereo(count: u64, records: &[SkippedRecord], output: &Output) {
+    for SkippedRecord { file, record, reason } in records.iter().take(3) {
         output.note(&format!("open stereo: {file}: {record}: {reason}"));
     }
     if count > 0 {

@@ -7,7 +7,7 @@ use crate::report::shards_view::shards_table;
 use drift_core::error::Error;
 use drift_data::shard::ShardSet;
 use drift_data::shard::progress::{ShardsProgress, shard_folders};
-use drift_engine::runs::Finished;
+use drift_engine::runs::JournalEntry;
 
 /// The command line of `drift slurm status`.
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,7 @@ pub(super) fn run(args: &Args, output: &Output) -> anyhow::Result<()> {
         let remedy = "give the folder that drift slurm eval wrote to with -o";
         return Err(Error::input(args.folder.display(), "contains no shards", remedy).into());
     }
-    let progress = ShardsProgress::read::<Finished>(&ShardSet::open(&shard_folders(&shards)?)?)?;
+    let progress = ShardsProgress::read::<JournalEntry>(&ShardSet::open(&shard_folders(&shards)?)?)?;
     match output.json {
         true => output.document(&progress),
         false => output.text(&shards_table(&progress, output.terminal())),

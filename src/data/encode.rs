@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use self::kept::{EncodedFiles, refuse_pipes};
 pub use self::pack::{PackPlan, PackReport, PackedUnits, encode_packed};
-use crate::corpus::{Conformer, Files, Listing, ReadOptions, Skipped};
+use crate::corpus::{Conformer, Files, Listing, ReadOptions, SkippedRecord};
 use crate::flaws::FlawKind;
 use crate::parameter;
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
@@ -57,13 +57,13 @@ pub struct EncodeReport {
     /// The number of skipped records by reason, without the details of each record.
     pub skipped_by_reason: BTreeMap<String, u64>,
     /// The first of the skipped records.
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
     /// The number of rows that were not asked for.
     pub left_out: u64,
     /// The number of encoded conformers with stereo that their SMILES leaves open.
     pub open_stereo: u64,
     /// The first of these conformers, with the positions of the stereo.
-    pub open_stereo_records: Vec<Skipped>,
+    pub open_stereo_records: Vec<SkippedRecord>,
     /// The number of encoded conformers with stereo marks that cannot be compared with coordinates.
     pub stereo_unchecked: u64,
     /// The number of encoded conformers, by reason, whose SMILES is not one that RDKit (and so 3DMolGen's encoder) would write.
@@ -97,13 +97,13 @@ struct Line<'a> {
 const CHUNK: usize = 256;
 
 /// A function that receives the text.
-pub type Put<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
+pub type LineSink<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
 
 /// Writes a line for each conformer that matches its SMILES, in input order, and reports the others.
 ///
 /// # Errors
 /// The errors of [`corpus::read`](crate::corpus::read()), and those of `out`.
-pub fn encode(plan: &EncodePlan, job: &Job, out: &mut Put<'_>) -> Result<EncodeReport> {
+pub fn encode(plan: &EncodePlan, job: &Job, out: &mut LineSink<'_>) -> Result<EncodeReport> {
     plan.refuse_pipes()?;
     let listing = Listing::from_inputs(&plan.inputs)?;
     let options = plan.read_options();
@@ -142,7 +142,7 @@ pub fn merge_encoded(
     shards: &MergedFiles,
     encoding: Encoding,
     job: &Job,
-    out: &mut Put<'_>,
+    out: &mut LineSink<'_>,
 ) -> Result<EncodeReport> {
     let mut number = 0u64;
     let mut line = Vec::new();
@@ -216,7 +216,7 @@ fn lines_of(
     files: &EncodedFiles<'_>,
     first: Option<u64>,
     job: &Job,
-    out: &mut Put<'_>,
+    out: &mut LineSink<'_>,
 ) -> Result<FilesSummary> {
     let encoding = files.options.reading.encoding;
     let (mut number, mut notes) = (first, BTreeMap::new());

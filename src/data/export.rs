@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::corpus::{Rest, SKIPPED_LISTED, Skipped, each_prompt, no_prompt, skipped_line};
+use crate::corpus::{Rest, SKIPPED_LISTED, SkippedRecord, each_prompt, no_prompt, skipped_line};
 use drift_core::constraint::automaton::{AutomatonProcessor, MoleculeTable};
 use drift_core::constraint::grammar::{GrammarFormat, grammar};
 use drift_core::encoding::Encoding;
@@ -84,7 +84,7 @@ pub struct ExportReport {
     /// The number of input lines that are not SMILES or have no grammar.
     pub skipped: u64,
     /// The first of the skipped lines.
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
     /// The number of lines that state the ids of their prompt.
     pub with_prompt_ids: u64,
     /// drift's version, and the inputs by name and hash.
@@ -234,7 +234,7 @@ impl Writer<'_> {
         (self.out)(&line.bytes)
     }
 
-    fn skip(&mut self, skipped: Skipped) {
+    fn skip(&mut self, skipped: SkippedRecord) {
         self.report.skipped += 1;
         if self.report.skipped_records.len() < SKIPPED_LISTED {
             self.report.skipped_records.push(skipped);

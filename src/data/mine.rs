@@ -9,7 +9,7 @@ use serde::Serialize;
 
 #[cfg(feature = "hdf5")]
 use crate::corpus::store::StoreWriter as Store;
-use crate::corpus::{Batch, Conformer, Conformers, Files, ReadOptions, ReadSummary, Skipped};
+use crate::corpus::{Batch, Conformer, Conformers, Files, ReadOptions, ReadSummary, SkippedRecord};
 use crate::flaws::{DUPLICATE_ANGSTROM, FlawReport, FlawTotals, JudgePass, KeyPass, listed};
 use crate::parameter;
 use crate::stats::{CoordinateStats, FaultReport, FaultStats, StatsReport, TextReport, TextStats};
@@ -54,11 +54,11 @@ pub struct MineReport {
     /// The number of records that could not be read.
     pub skipped: u64,
     /// The first of the skipped records.
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
     /// The number of conformers whose atoms are in file order, not in the order of a SMILES.
     pub in_file_order: u64,
     /// The first of these conformers, with the reasons.
-    pub in_file_order_records: Vec<Skipped>,
+    pub in_file_order_records: Vec<SkippedRecord>,
     /// drift's version, and the inputs by name and hash.
     pub provenance: Provenance,
 }

@@ -9,13 +9,13 @@ use crate::eval::plan::EvalPlan;
 use crate::generate::SelfCheck;
 use crate::model::cuda::{CudaLibrary, cuda_libraries, install_line};
 use crate::model::{Device, KernelSteps};
-use crate::runs::Kept;
+use crate::runs::TextStore;
 use crate::runs::environment::here;
 use crate::runs::plan::{EngineChoice, GeneratePlan, ModelChoice};
 use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Result};
 use drift_core::job::{Job, Provenance};
-use drift_data::corpus::Embedded;
+use drift_data::corpus::EmbeddedConformers;
 use drift_data::generation::Environment;
 use drift_data::prompts::Molecules;
 
@@ -125,7 +125,7 @@ pub fn examine_device(plan: &DevicePlan, job: &Job) -> Result<DeviceReport> {
     let mut report =
         DeviceReport { free_bytes: device.free_bytes(), ..DeviceReport::of_machine(device.name()) };
     'all: for model in &plan.run.generate.models {
-        let corpus = Embedded { corpus: model.corpus(), ..Embedded::default() };
+        let corpus = EmbeddedConformers { corpus: model.corpus(), ..EmbeddedConformers::default() };
         let molecules = Molecules::of_embedded(corpus, None, Some(plan.run.generate.batch), job)?;
         for engine in &plan.engines {
             job.check()?;
@@ -164,7 +164,7 @@ fn speeds(
     let own = &plan.run;
     let generate = GeneratePlan { models: vec![model.clone()], engine, device, ..own.generate.clone() };
     let run = EvalPlan { generate, ..own.clone() };
-    let evaluation = evaluate(&run, molecules, &mut Kept::new(None, None, Vec::new())?, job)?;
+    let evaluation = evaluate(&run, molecules, &mut TextStore::new(None, None, Vec::new())?, job)?;
     if evaluation.report.interrupted {
         return Err(Error::Interrupted);
     }

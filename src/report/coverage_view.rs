@@ -2,7 +2,7 @@
 
 use super::format::{hundredths, or_dash};
 use super::table::Table;
-use drift_data::audit::Missing;
+use drift_data::audit::MissingPolicy;
 use drift_data::audit::coverage::{CoverageReport, ThresholdCoverage};
 
 /// Adds the columns of coverage at these thresholds and of matching: mean and median over molecules.
@@ -35,12 +35,12 @@ pub(super) fn coverage_cells(coverage: &CoverageReport, thresholds: usize) -> Ve
 }
 
 /// Explains how coverage and matching are counted.
-pub(super) fn coverage_note(missing: Missing) -> &'static str {
+pub(super) fn coverage_note(missing: MissingPolicy) -> &'static str {
     match missing {
-        Missing::Zero => {
+        MissingPolicy::Zero => {
             "A molecule without a text to compare counts 0 in COV and is left out of MAT. RMSD of heavy atoms as RDKit's GetBestRMS."
         }
-        Missing::LeaveOut => {
+        MissingPolicy::LeaveOut => {
             "Molecules without a text to compare are left out of COV and MAT. RMSD of heavy atoms as RDKit's GetBestRMS."
         }
     }

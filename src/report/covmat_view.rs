@@ -6,14 +6,14 @@
 
 use std::fmt::Write;
 
-use drift_data::audit::Audited;
+use drift_data::audit::AuditResult;
 use drift_data::audit::coverage::MeanMedian;
 
 /// The threshold of 3DMolGen's summary, in Å.
 const THRESHOLD: f64 = 0.75;
 
 /// The text of the summary.
-pub fn covmat_summary(audited: &Audited) -> String {
+pub fn covmat_summary(audited: &AuditResult) -> String {
     let (report, missing) = (&audited.report, audited.texts.missing());
     let total = &report.total;
     let inputs: Vec<&str> = report.provenance.inputs.iter().map(|input| &*input.name).collect();

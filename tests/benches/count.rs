@@ -14,8 +14,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use drift::corpus::{Batch, Conformer, Conformers, Embedded, Emit, ReadSummary};
-use drift::encoding::{Encoding, Written};
+use drift::corpus::{Batch, BatchSink, Conformer, Conformers, EmbeddedConformers, ReadSummary};
+use drift::encoding::{DecimalForms, Encoding};
 use drift::job::Job;
 use drift::placeholder::{EncodingChoice, FitPlan, Objective, fit};
 use drift::text::{tagged, write};
@@ -127,7 +127,7 @@ fn growth(blocks: u64) {
         classes: false,
     };
     let begun = Instant::now();
-    let report = fit(&plan, &Generated { blocks }, &Job::default()).expect("fits");
+    let report = fit(&plan, &GenerationResult { blocks }, &Job::default()).expect("fits");
     let elapsed = begun.elapsed().as_secs_f64();
     println!(
         "fit of {:>11} generated blocks: {elapsed:.2} s, {:.0} ns a block, proved: {}, peak memory {}",
@@ -148,14 +148,14 @@ fn peak_memory() -> String {
 }
 
 /// Random coordinates on the skeletons of the embedded corpus, never all in memory.
-struct Generated {
+struct GenerationResult {
     blocks: u64,
 }
 
-impl Conformers for Generated {
-    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> drift::Result<ReadSummary> {
+impl Conformers for GenerationResult {
+    fn read(&self, job: &Job, emit: &mut BatchSink<'_>) -> drift::Result<ReadSummary> {
         let mut patterns = Vec::new();
-        let mut summary = Embedded::default().read(job, &mut |batch| {
+        let mut summary = EmbeddedConformers::default().read(job, &mut |batch| {
             patterns.extend(batch.conformers.into_iter().map(|c| (c.molecule, c.skeleton)));
             Ok(())
         })?;
@@ -182,7 +182,7 @@ fn generate(patterns: &[(std::sync::Arc<str>, std::sync::Arc<str>)], seed: u64) 
         let blocks = skeleton.matches("<>").count();
         let mut block = || [120_000, 60_000, 30_000].map(|limit| random.random_range(-limit..=limit));
         let coordinates = (0..blocks).map(|_| block()).collect();
-        let written = Written { fixed: true, stripped: false };
+        let written = DecimalForms { fixed: true, stripped: false };
         Conformer { written, ..Conformer::new(molecule.clone(), skeleton.clone(), coordinates) }
     };
     (0..1_000).map(conformer).collect()
@@ -192,7 +192,7 @@ fn generate(patterns: &[(std::sync::Arc<str>, std::sync::Arc<str>)], seed: u64) 
 fn texts(encoding: Encoding) -> Vec<String> {
     let mut texts = Vec::new();
     let text = |c: &Conformer| tagged(&write(&c.skeleton, &c.coordinates, encoding));
-    Embedded::default()
+    EmbeddedConformers::default()
         .read(&Job::default(), &mut |batch| {
             texts.extend(batch.conformers.iter().map(text));
             Ok(())

@@ -12,7 +12,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use drift::corpus::{Conformers, Embedded};
+use drift::corpus::{Conformers, EmbeddedConformers};
 use drift::design::{Aim, ExtensionPlan, SchemeKind, train};
 use drift::encoding::Encoding;
 use drift::job::Job;
@@ -25,7 +25,7 @@ fn main() -> anyhow::Result<()> {
         names = vec!["qwen-like".into(), "llama-like".into()];
     }
     let mut texts = Vec::new();
-    Embedded::default().read(&Job::default(), &mut |batch| {
+    EmbeddedConformers::default().read(&Job::default(), &mut |batch| {
         texts.extend(batch.conformers.iter().map(|conformer| {
             text::tagged(&text::write(&conformer.skeleton, &conformer.coordinates, Encoding::FIXED))
         }));
@@ -42,7 +42,7 @@ fn main() -> anyhow::Result<()> {
                 contexts: 1,
                 ..ExtensionPlan::new(base, base_json, kind, Encoding::FIXED, aim)
             };
-            let trained = train(&plan, &Embedded::default(), &Job::default())?;
+            let trained = train(&plan, &EmbeddedConformers::default(), &Job::default())?;
             let source = drift::io::hash_bytes("extended", &trained.tokenizer_json);
             let extended = Tokenizer::from_bytes("extended", source, &trained.tokenizer_json)?;
             let (mut before, mut after) = (f64::INFINITY, f64::INFINITY);

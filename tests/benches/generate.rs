@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device as CandleDevice, Tensor};
 use drift::constraint::{Constraint, Mask, State};
-use drift::corpus::{Conformers, Embedded};
-use drift::generate::{Engine, Generated, Options, Prompt, Sampling};
+use drift::corpus::{Conformers, EmbeddedConformers};
+use drift::generate::{Engine, GenerationResult, Options, Prompt, Sampling};
 use drift::job::Job;
 use drift::model::{Config, Device};
 use drift::runs::cpu_seconds;
@@ -102,7 +102,7 @@ impl Speed {
 }
 
 /// Runs once.
-fn measure(name: &str, generate: impl FnOnce() -> Generated) -> Speed {
+fn measure(name: &str, generate: impl FnOnce() -> GenerationResult) -> Speed {
     // Not a number where the system doesn't tell: then the clock alone counts.
     let cpu_now = || cpu_seconds().unwrap_or(f64::NAN);
     let cpu = cpu_now();
@@ -199,7 +199,7 @@ struct Work {
 impl Work {
     fn new(tokenizer: &Tokenizer, molecules: usize, generations: usize) -> Self {
         let mut skeletons = Vec::new();
-        Embedded::default()
+        EmbeddedConformers::default()
             .read(&Job::default(), &mut |batch| {
                 skeletons.extend(batch.conformers.into_iter().map(|conformer| conformer.skeleton));
                 Ok(())

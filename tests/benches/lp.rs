@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use candle_core::{D, Device, Tensor};
 use drift::constraint::{Constraint, Legal, LogitProcessor, Mask, Placeholder, ProcessorKind, State};
-use drift::corpus::{Conformers, Embedded};
+use drift::corpus::{Conformers, EmbeddedConformers};
 use drift::encoding::Encoding;
 use drift::job::Job;
 use drift::tokenizer::Tokenizer;
@@ -195,7 +195,7 @@ fn template(processor: &LogitProcessor, skeletons: &[String]) -> f64 {
 /// Some skeletons of the embedded corpus.
 fn skeletons() -> Vec<String> {
     let mut skeletons = Vec::new();
-    Embedded::default()
+    EmbeddedConformers::default()
         .read(&Job::default(), &mut |batch| {
             skeletons.extend(batch.conformers.iter().map(|c| c.skeleton.to_string()));
             Ok(())

@@ -13,7 +13,7 @@
 
 use std::time::Instant;
 
-use drift::corpus::{Conformer, Conformers, Embedded};
+use drift::corpus::{Conformer, Conformers, EmbeddedConformers};
 use drift::design::learned::scratch::{SPECIAL, scratch};
 use drift::design::measured::sample::{LearningSample, whole_text};
 use drift::design::{Range, SchemeKind, ScratchPlan};
@@ -95,7 +95,7 @@ fn own(bodies: &[String], vocab_size: usize) -> anyhow::Result<Tokenizer> {
 /// The embedded conformers again and again, moved by up to half an Å, until there are enough blocks.
 fn conformers(blocks: usize) -> anyhow::Result<Vec<Conformer>> {
     let mut patterns = Vec::new();
-    Embedded::default().read(&Job::default(), &mut |batch| {
+    EmbeddedConformers::default().read(&Job::default(), &mut |batch| {
         patterns.extend(batch.conformers);
         Ok(())
     })?;

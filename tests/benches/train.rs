@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use candle_core::Device;
-use drift::corpus::{Conformers, Embedded};
+use drift::corpus::{Conformers, EmbeddedConformers};
 use drift::encoding::Encoding;
 use drift::job::Job;
 use drift::model::{Architecture, Config};
@@ -111,6 +111,6 @@ fn setting(hidden: usize, layers: usize) -> anyhow::Result<(Config, Vec<Document
         context: shape.context,
         keep: false,
     };
-    let documents = writer.documents(&Embedded::default() as &dyn Conformers, &Job::default())?;
+    let documents = writer.documents(&EmbeddedConformers::default() as &dyn Conformers, &Job::default())?;
     Ok((config, documents.train))
 }

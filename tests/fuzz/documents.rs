@@ -16,7 +16,7 @@ use drift::placeholder::FittedFile;
 use drift::prompts::Molecules;
 use drift::tokenizer::{Counter, Tokenizer};
 use drift::train::documents::Loss;
-use drift::train::optimizer::Weighted;
+use drift::train::optimizer::FlatWeights;
 use drift::train::state::{FILE, Past, TrainingState};
 use drift::train::{Augmentation, Optimizer, Recipe, Schedule, Shape};
 use rand::Rng;
@@ -207,7 +207,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         thresholds: vec![0.75],
         ensembles: EnsembleMeasures { clusters: vec![0.5], ..EnsembleMeasures::default() },
         as_3dmolgen: true,
-        missing: drift::audit::Missing::Zero,
+        missing: drift::audit::MissingPolicy::Zero,
         pool: false,
         all_conformers: true,
         by_text: true,
@@ -335,7 +335,7 @@ const STATE_SIZE: usize = 32;
 fn states() -> Vec<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let past = Past { tokens: 77, curve: Vec::new(), validation: Vec::new(), pending: [0.1, 2.0] };
-    let state = TrainingState { weighted: Weighted::new(vec![0.5; STATE_SIZE]), past };
+    let state = TrainingState { weighted: FlatWeights::new(vec![0.5; STATE_SIZE]), past };
     state.save(folder.path(), &recipe()).unwrap();
     vec![std::fs::read(folder.path().join(FILE)).unwrap()]
 }

@@ -8,7 +8,7 @@ use drift::audit::{
     DriftHistogram, EncodingCounts, Outcome, SampleCounts, TextSample, in_angstrom, judge, split,
 };
 use drift::chem::{AtomLimit, Isotopes};
-use drift::corpus::{Conformer, Embedded};
+use drift::corpus::{Conformer, EmbeddedConformers};
 use drift::encoding::Encoding;
 use drift::text::{skeleton, tagged, write};
 use drift::tokenizer::{Tokenizer, block_ranges};
@@ -380,7 +380,10 @@ fn drift_of_generated_blocks_is_counted() {
 }
 
 fn embedded() -> Vec<Conformer> {
-    batches(&Embedded::default()).into_iter().flat_map(|batch| batch.into_iter().step_by(20)).collect()
+    batches(&EmbeddedConformers::default())
+        .into_iter()
+        .flat_map(|batch| batch.into_iter().step_by(20))
+        .collect()
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use drift::constraint::{Constraint, LogitProcessor, Mask, ProcessorKind};
-use drift::corpus::Embedded;
+use drift::corpus::EmbeddedConformers;
 use drift::design::extension::extend::extend;
 use drift::design::{Grammar, Range, Scheme};
 use drift::encoding::{Encoding, Fixed, Precision, Reading, TrailingZeros};
@@ -27,7 +27,7 @@ pub(crate) const EOS: u32 = u32::MAX - 7;
 /// Skeletons of the embedded corpus, each once.
 pub(crate) static SKELETONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let all: std::collections::BTreeSet<String> =
-        conformers(&Embedded::default()).into_iter().map(|c| c.skeleton.to_string()).collect();
+        conformers(&EmbeddedConformers::default()).into_iter().map(|c| c.skeleton.to_string()).collect();
     all.into_iter().collect()
 });
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use drift::corpus::Embedded;
+use drift::corpus::EmbeddedConformers;
 use drift::design::extension::config::tokenizer_config;
 use drift::design::extension::extend::as_read;
 use drift::design::extension::guard::GUARD_MARK;
@@ -62,7 +62,7 @@ fn ids(tokenizer: &HfTokenizer, text: &str) -> Vec<u32> {
 
 /// Tagged texts of the embedded corpus with every coordinate brought below 2 Å.
 fn texts(encoding: Encoding) -> Vec<String> {
-    let batches = batches(&Embedded::default());
+    let batches = batches(&EmbeddedConformers::default());
     let some = batches.iter().flat_map(|batch| batch.iter().step_by(40));
     some.map(|conformer| {
         let near: Vec<_> = conformer.coordinates.iter().map(|c| c.map(|x| x % 20_000)).collect();

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use drift::audit::chemistry::{Chemistry, ChemistryRule, ConformerChemistry};
 use drift::chem::Graph;
 use drift::chem::stereo::StereoMarks;
-use drift::corpus::Embedded;
+use drift::corpus::EmbeddedConformers;
 use drift::encoding::{Precision, Reading};
 use drift::job::Job;
 use drift::text::{parse, skeleton};
@@ -215,7 +215,7 @@ fn rules_and_stereo_are_those_of_posebusters_and_rdkit() {
 #[test]
 fn conformers_of_the_embedded_corpus_are_valid() {
     let mut molecules: BTreeMap<String, Vec<Points>> = BTreeMap::new();
-    for conformer in support::conformers(&Embedded::default()) {
+    for conformer in support::conformers(&EmbeddedConformers::default()) {
         let points = conformer.coordinates.iter().map(|point| point.map(|x| Precision::FOUR.angstrom(x)));
         molecules.entry(skeleton::smiles(&conformer.skeleton)).or_default().push(points.collect());
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use drift::Result;
-use drift::corpus::{Batch, Conformer, Context, ReadOptions, Skipped, hdf5};
+use drift::corpus::{Batch, Conformer, Context, ReadOptions, SkippedRecord, hdf5};
 use drift::job::Job;
 
 /// A file of `tests/fixtures`.
@@ -14,7 +14,7 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 /// Everything that a reader emits.
 pub(crate) fn collect(
     read: impl FnOnce(Context<'_>, &mut dyn FnMut(Batch) -> Result<()>) -> Result<()>,
-) -> Result<(Vec<Conformer>, Vec<Skipped>)> {
+) -> Result<(Vec<Conformer>, Vec<SkippedRecord>)> {
     let (mut conformers, mut skipped) = (Vec::new(), Vec::new());
     let job = Job::default();
     let options = ReadOptions::default();
@@ -27,7 +27,7 @@ pub(crate) fn collect(
 }
 
 /// Reads an HDF5 file, which messages call `file.h5`.
-pub(crate) fn read_hdf5(path: &Path) -> Result<(Vec<Conformer>, Vec<Skipped>)> {
+pub(crate) fn read_hdf5(path: &Path) -> Result<(Vec<Conformer>, Vec<SkippedRecord>)> {
     collect(|context, emit| hdf5::read(path, "file.h5", context, emit))
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use drift::corpus::Embedded;
+use drift::corpus::EmbeddedConformers;
 use drift::encoding::Encoding;
 use drift::io::hash_bytes;
 use drift::text::{tagged, write};
@@ -58,7 +58,7 @@ fn equals_tokenizers_on_all_shared_conformers() {
 
 /// Embedded texts, fixed and stripped, tagged by the caller.
 pub(crate) fn embedded_texts(limit: usize) -> Vec<String> {
-    let conformers = conformers(&Embedded::default());
+    let conformers = conformers(&EmbeddedConformers::default());
     let both = conformers.iter().flat_map(|c| Encoding::ALL.map(|d| write(&c.skeleton, &c.coordinates, d)));
     both.take(limit).collect()
 }

@@ -9,7 +9,7 @@ use candle_core::{Tensor, TensorId};
 use drift::constraint::{LogitProcessor, Placeholder, ProcessorKind};
 use drift::encoding::Encoding;
 use drift::error::Error;
-use drift::generate::{Engine, Generated, Options, Prompt, Resampling, Sampling, SelfChecking};
+use drift::generate::{Engine, GenerationResult, Options, Prompt, Resampling, Sampling, SelfChecking};
 use drift::job::Job;
 use drift::model::cuda::{Gpu, KernelShape, Product};
 use drift::model::{Config, Decoder, Device, KernelSteps, Room};
@@ -275,7 +275,7 @@ fn on_the_device(
     prompts: &[Prompt],
     options: &Options,
     how: How,
-) -> Option<Generated> {
+) -> Option<GenerationResult> {
     EmulatedGpu::start(config, how)?;
     let start = || -> drift::Result<Box<dyn Gpu>> { Ok(Box::new(EmulatedGpu::start(config, how).unwrap())) };
     // A device that cannot record says so when it is asked.

@@ -10,7 +10,9 @@ use candle_core::Tensor;
 use drift::constraint::{LogitProcessor, Placeholder, ProcessorKind};
 use drift::encoding::Encoding;
 use drift::error::Error;
-use drift::generate::{Engine, Generated, Options, Prompt, Sampling, SelfCheck, SelfChecking, Verdict};
+use drift::generate::{
+    Engine, GenerationResult, Options, Prompt, Sampling, SelfCheck, SelfChecking, Verdict,
+};
 use drift::job::Job;
 use drift::model::cuda::{Gpu, GpuIdentity, KernelShape, Product};
 use drift::model::{Config, KernelSteps};
@@ -127,7 +129,7 @@ struct Case {
     config: Config,
     prompts: Vec<Prompt>,
     options: Options,
-    expected: Generated,
+    expected: GenerationResult,
 }
 
 impl Case {
@@ -150,7 +152,7 @@ impl Case {
         &self,
         start: &(dyn Fn() -> drift::Result<Box<dyn Gpu>> + Sync),
         check: &SelfChecking,
-    ) -> (Generated, Engine) {
+    ) -> (GenerationResult, Engine) {
         let mut engine = engine(&self.config);
         let options = Options { self_check: check.clone(), ..self.options.clone() };
         let how = (&*self.prompts, &options);

@@ -58,7 +58,7 @@ impl Job {
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq)]
-struct Written {
+struct DecimalForms {
     tokens: Vec<u32>,
     forced: Vec<bool>,
     end: Option<RowEnd>,
@@ -83,10 +83,15 @@ fn logits(job: &Job, position: usize, ids: &[u32], out: &mut Vec<f32>) {
 }
 
 /// As `generate/row.rs` and `generate/decode.rs` write a text, one token at a time.
-fn on_the_cpu(follow: &MoleculeAutomaton, job: &Job, table: &DeviceTable, sampling: &Sampling) -> Written {
+fn on_the_cpu(
+    follow: &MoleculeAutomaton,
+    job: &Job,
+    table: &DeviceTable,
+    sampling: &Sampling,
+) -> DecimalForms {
     let mut noise = Noise::new(SEED, job.molecule, job.generation);
     let mut state = follow.start();
-    let mut written = Written { tokens: Vec::new(), forced: Vec::new(), end: None };
+    let mut written = DecimalForms { tokens: Vec::new(), forced: Vec::new(), end: None };
     let mut numbers = Vec::new();
     while written.tokens.len() < job.most {
         let position = written.tokens.len();
@@ -238,22 +243,26 @@ impl<'a> Device<'a> {
     }
 
     /// The text of a row that ended.
-    fn written(&mut self, row: usize, job: &Job, end: Option<RowEnd>) -> Written {
+    fn written(&mut self, row: usize, job: &Job, end: Option<RowEnd>) -> DecimalForms {
         let prompt = job.unread().len();
         let count = self.emulator.read::<u32>(self.batch.rows + 64 * row as u64, 16)[11] as usize;
         let text = self.batch.texts + 4 * (row * self.batch.stride as usize + prompt) as u64;
         let text = self.emulator.read::<u32>(text, count - prompt);
         let tokens = text.iter().map(|token| token & !DeviceRow::FORCED).collect();
-        Written { tokens, forced: text.iter().map(|token| token & DeviceRow::FORCED != 0).collect(), end }
+        DecimalForms {
+            tokens,
+            forced: text.iter().map(|token| token & DeviceRow::FORCED != 0).collect(),
+            end,
+        }
     }
 }
 
 /// Writes all texts in a batch of `rows`; a row that ends takes the next text.
-fn on_the_device(device: &mut Device<'_>, jobs: &[Job], sampling: &Sampling) -> Vec<Written> {
+fn on_the_device(device: &mut Device<'_>, jobs: &[Job], sampling: &Sampling) -> Vec<DecimalForms> {
     let rows = device.batch.count as usize;
     let mut places: Vec<Option<usize>> = vec![None; rows];
     let mut read: Vec<Vec<(u32, usize)>> = vec![Vec::new(); jobs.len()];
-    let mut written: Vec<Option<Written>> = vec![None; jobs.len()];
+    let mut written: Vec<Option<DecimalForms>> = vec![None; jobs.len()];
     let mut next = 0;
     // Every running row reads a token in each step.
     let most_steps = jobs.iter().map(|job| job.most + 1 + MOST_UNREAD).sum::<usize>();
@@ -283,7 +292,7 @@ fn on_the_device(device: &mut Device<'_>, jobs: &[Job], sampling: &Sampling) -> 
     }
     let ended = device.emulator.read::<u32>(device.batch.ended, 1)[0] as usize;
     assert_eq!(ended, jobs.len());
-    let written: Vec<Written> = written.into_iter().map(Option::unwrap).collect();
+    let written: Vec<DecimalForms> = written.into_iter().map(Option::unwrap).collect();
     for ((job, read), written) in jobs.iter().zip(read).zip(&written) {
         // The model read the text from the prompt's unread tokens on, each token at its own position.
         let text = job.unread().into_iter().chain(written.tokens.iter().copied());
@@ -330,7 +339,7 @@ fn compare(
     for (number, preset) in PRESETS.into_iter().enumerate() {
         let sampling = Sampling::preset(preset).unwrap();
         let jobs = jobs(count, follows.len(), number as u64);
-        let expected: Vec<Written> =
+        let expected: Vec<DecimalForms> =
             jobs.par_iter().map(|job| on_the_cpu(&follows[job.molecule], job, &table, &sampling)).collect();
         for (round, &order) in orders.iter().enumerate() {
             emulator.order(order);
@@ -353,7 +362,7 @@ fn compare(
 pub(crate) struct Sample {
     table: DeviceTable,
     jobs: Vec<Job>,
-    expected: Vec<Written>,
+    expected: Vec<DecimalForms>,
 }
 
 impl Sample {

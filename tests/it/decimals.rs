@@ -1,7 +1,7 @@
 //! Other decimals than four, and spaces for commas, through the whole program: a corpus is cut as an encoder would have cut
 //! it, and what is fitted, trained and generated has the numbers that were asked for.
 
-use drift::corpus::Embedded;
+use drift::corpus::EmbeddedConformers;
 use drift::encoding::{Encoding, Reading};
 use drift::text::write;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn three() -> Reading {
 /// The first conformers of the embedded corpus as a file of texts in an encoding.
 fn corpus(folder: &Folder, name: &str, encoding: Encoding) {
     let reading = Reading { cut: true, ..Reading::new(encoding) };
-    let all = conformers(&Embedded { reading, ..Embedded::default() });
+    let all = conformers(&EmbeddedConformers { reading, ..EmbeddedConformers::default() });
     let rows = all[..120].iter().map(|conformer| {
         let text = write(&conformer.skeleton, &conformer.coordinates, encoding);
         json!({"canonical_smiles": &*conformer.molecule, "embedded_smiles": text}).to_string()

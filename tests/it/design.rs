@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use drift::corpus::{Embedded, Files, ReadOptions};
+use drift::corpus::{EmbeddedConformers, Files, ReadOptions};
 use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, TrainedTokenizer, train};
 use drift::encoding::{Encoding, Reading, TrailingZeros};
 use drift::job::Job;
@@ -44,7 +44,7 @@ fn refused(plan: &ExtensionPlan) -> String {
 }
 
 fn embedded_texts(encoding: Encoding) -> Vec<(String, usize)> {
-    let batches = batches(&Embedded::default());
+    let batches = batches(&EmbeddedConformers::default());
     let some = batches.iter().flat_map(|batch| batch.iter().step_by(10));
     some.map(|conformer| {
         let text = text::write(&conformer.skeleton, &conformer.coordinates, encoding);
@@ -229,7 +229,7 @@ fn fit_finds_no_drift_in_the_separate_kind() {
         seed: 0,
         classes: false,
     };
-    let report = fit(&fitted, &Embedded::default(), &Job::default()).unwrap();
+    let report = fit(&fitted, &EmbeddedConformers::default(), &Job::default()).unwrap();
     let result = &report.results[0];
     assert!(result.exact && result.counted_by.starts_with("encoding every text"), "{}", result.counted_by);
     assert_eq!((result.placeholder.as_str(), result.free_tokens), ("0.0000,0.0000,0.0000", 9));
@@ -331,7 +331,7 @@ fn the_command_makes_constant_blocks_of_three_decimals() {
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn stripped_blocks_of_three_decimals_are_constant_too() {
     let reading = Reading::new("fixed-3".parse().unwrap()).cutting(true);
-    let corpus = Embedded { reading, ..Embedded::default() };
+    let corpus = EmbeddedConformers { reading, ..EmbeddedConformers::default() };
     let plan = ExtensionPlan {
         encoding: reading.written(TrailingZeros::Removed),
         fewest_decimals: Some(1),
@@ -350,7 +350,7 @@ fn stripped_blocks_of_three_decimals_are_constant_too() {
         assert_eq!(block_tokens(&tokenizer, &text), [9; 10], "{text}");
     }
     // A corpus that is read with other decimals would be measured in the wrong units.
-    let message = match train(&plan, &Embedded::default(), &Job::default()) {
+    let message = match train(&plan, &EmbeddedConformers::default(), &Job::default()) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("was trained"),
     };

@@ -1,6 +1,6 @@
 //! Legal texts, edited in every way that goes wrong: what the verdicts are tried on.
 
-use drift::corpus::{Conformer, Embedded};
+use drift::corpus::{Conformer, EmbeddedConformers};
 use drift::encoding::Encoding;
 use drift::text::{skeleton, tagged, write};
 use rand::Rng;
@@ -236,7 +236,7 @@ const WHOLE: [(&str, Whole); 13] = [
 
 /// Legal texts of the embedded corpus, with their prompts, one a molecule.
 pub(crate) fn legal() -> Vec<(String, String)> {
-    let batches = batches(&Embedded::default());
+    let batches = batches(&EmbeddedConformers::default());
     let some = batches.iter().flat_map(|batch| batch.iter().step_by(5));
     let text = |one: &Conformer| write(&one.skeleton, &one.coordinates, Encoding::FIXED);
     let mut all: Vec<_> = some.map(|one| (skeleton::smiles(&one.skeleton), text(one))).collect();

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use drift::corpus::{Embedded, Files, ReadOptions};
+use drift::corpus::{EmbeddedConformers, Files, ReadOptions};
 use drift::design::extension::config::tokenizer_config;
 use drift::design::extension::mixed::{MIXED_TEXTS, mixed_text};
 use drift::design::{Aim, ExtensionPlan, Range, SchemeKind, train};
@@ -65,7 +65,7 @@ fn they_are_what_the_program_makes() {
 
 /// The embedded corpus' conformers as text, in tags.
 fn conformers(encoding: Encoding) -> Vec<String> {
-    let all = support::conformers(&Embedded::default());
+    let all = support::conformers(&EmbeddedConformers::default());
     all.iter().map(|c| text::tagged(&text::write(&c.skeleton, &c.coordinates, encoding))).collect()
 }
 

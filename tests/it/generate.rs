@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use drift::Error;
 use drift::constraint::{Constraint, Mask, State};
-use drift::generate::{End, Engine, Generated, GeneratedText, Options, Prompt, Sampling, Text};
+use drift::generate::{End, Engine, GeneratedText, GenerationResult, Options, Prompt, Sampling, Text};
 use drift::job::{Job, Observer, Unit};
 use drift::model::{Config, Decoder, Device, Feed, HiddenStates, Room};
 use serde_json::json;
@@ -106,7 +106,7 @@ fn options() -> Options {
     Options { sampling, seed: 5, ..Options::default() }
 }
 
-fn run(engine: &mut Engine, prompts: &[Prompt], options: &Options) -> Generated {
+fn run(engine: &mut Engine, prompts: &[Prompt], options: &Options) -> GenerationResult {
     engine.generate(prompts, options, &Job::default()).unwrap()
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use drift::corpus::store::StoreWriter;
-use drift::corpus::{Conformer, Skipped};
-use drift::encoding::Written;
+use drift::corpus::{Conformer, SkippedRecord};
+use drift::encoding::DecimalForms;
 use drift::io::AtomicFile;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -53,7 +53,7 @@ fn mutate(random: &mut ChaCha8Rng, whole: &[u8]) -> (Vec<u8>, String) {
 }
 
 /// What is wrong with drift's reading of a file, by what h5py says of it.
-fn compare(h5py: &Value, conformers: &[Conformer], skipped: &[Skipped]) -> Result<(), String> {
+fn compare(h5py: &Value, conformers: &[Conformer], skipped: &[SkippedRecord]) -> Result<(), String> {
     let Some(groups) = h5py.as_object() else {
         return if conformers.is_empty() { Ok(()) } else { Err("read what h5py refuses".to_owned()) };
     };
@@ -162,7 +162,7 @@ fn store_mutants_lose_nothing_in_silence() {
     for at in 0..40 {
         let coordinates: Vec<[i32; 3]> = (0..3 + at % 4).map(|i| [at * 31, i * 777, -at]).collect();
         let (molecule, skeleton) = (format!("C{}", at / 3), "[C]<>".repeat(coordinates.len()));
-        let written = Written { fixed: true, stripped: false };
+        let written = DecimalForms { fixed: true, stripped: false };
         let conformer =
             Conformer { written, ..Conformer::new(molecule.into(), skeleton.into(), coordinates) };
         writer.push(&[conformer]).unwrap();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use drift::audit::{BatchScores, JudgePlan, Missing, Reward, RewardPart};
-use drift::corpus::{Conformer, Embedded, Files, ReadOptions};
+use drift::audit::{BatchScores, JudgePlan, MissingPolicy, Reward, RewardPart};
+use drift::corpus::{Conformer, EmbeddedConformers, Files, ReadOptions};
 use drift::encoding::Encoding;
 use drift::text::{skeleton::smiles, tagged, write};
 use drift::{Job, Judge};
@@ -18,7 +18,7 @@ const TOLERANCE: f64 = 1e-6;
 
 /// Some conformers of the embedded corpus.
 fn conformers(most: usize, every: usize) -> Vec<Conformer> {
-    support::conformers(&Embedded::default()).into_iter().step_by(every).take(most).collect()
+    support::conformers(&EmbeddedConformers::default()).into_iter().step_by(every).take(most).collect()
 }
 
 /// A SMILES and a text of it.
@@ -396,5 +396,5 @@ fn an_evaluation_says_of_each_text_what_audit_says() {
     folder
         .drift(&["eval", "--matrix", "m.npz", "--samples", "1"])
         .refused_for("give one --model and one --lp");
-    assert_eq!(Missing::ALL.map(Missing::name), ["zero", "leave-out"]);
+    assert_eq!(MissingPolicy::ALL.map(MissingPolicy::name), ["zero", "leave-out"]);
 }

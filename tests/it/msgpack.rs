@@ -2,13 +2,13 @@
 
 use std::io::{BufReader, Cursor};
 
-use drift::corpus::{Conformer, Skipped, Source, msgpack};
+use drift::corpus::{Conformer, SkippedRecord, Source, msgpack};
 use drift::{Error, Result};
 
 use crate::common::{collect, fixture};
 
 /// Reads bytes through a buffer of `capacity`.
-fn read_through(bytes: &[u8], capacity: usize) -> Result<(Vec<Conformer>, Vec<Skipped>)> {
+fn read_through(bytes: &[u8], capacity: usize) -> Result<(Vec<Conformer>, Vec<SkippedRecord>)> {
     let mut reader = BufReader::with_capacity(capacity, Cursor::new(bytes));
     collect(|context, emit| {
         let source = Source { name: "crude.msgpack".to_owned(), reader: &mut reader };
@@ -16,7 +16,7 @@ fn read_through(bytes: &[u8], capacity: usize) -> Result<(Vec<Conformer>, Vec<Sk
     })
 }
 
-fn read(bytes: &[u8]) -> Result<(Vec<Conformer>, Vec<Skipped>)> {
+fn read(bytes: &[u8]) -> Result<(Vec<Conformer>, Vec<SkippedRecord>)> {
     read_through(bytes, 1 << 16)
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use drift::corpus::{Conformers, Embedded, Files, ReadOptions};
+use drift::corpus::{Conformers, EmbeddedConformers, Files, ReadOptions};
 use drift::encoding::{Encoding, Fixed, Precision, Reading};
 use drift::job::Job;
 use drift::placeholder::{EncodingChoice, FitPlan, FitReport, FitResult, Objective, Space, fit};
@@ -170,20 +170,23 @@ fn embedded_texts(encoding: Encoding, limit: usize) -> Vec<String> {
     let mut texts = Vec::new();
     let mut random = ChaCha8Rng::seed_from_u64(9);
     let own = encoding.precision().min(Precision::FOUR);
-    Embedded { reading: Reading::new(Encoding::FIXED.with_precision(own)), ..Embedded::default() }
-        .read(&Job::default(), &mut |batch| {
-            for conformer in batch.conformers.iter().take(limit) {
-                let mut longer = |value: Fixed| {
-                    let more = encoding.precision().convert(1, own);
-                    value * more + value.signum() * random.random_range(0..more)
-                };
-                let coordinates: Vec<[Fixed; 3]> =
-                    conformer.coordinates.iter().map(|block| block.map(&mut longer)).collect();
-                texts.push(drift::text::write(&conformer.skeleton, &coordinates, encoding));
-            }
-            Ok(())
-        })
-        .unwrap();
+    EmbeddedConformers {
+        reading: Reading::new(Encoding::FIXED.with_precision(own)),
+        ..EmbeddedConformers::default()
+    }
+    .read(&Job::default(), &mut |batch| {
+        for conformer in batch.conformers.iter().take(limit) {
+            let mut longer = |value: Fixed| {
+                let more = encoding.precision().convert(1, own);
+                value * more + value.signum() * random.random_range(0..more)
+            };
+            let coordinates: Vec<[Fixed; 3]> =
+                conformer.coordinates.iter().map(|block| block.map(&mut longer)).collect();
+            texts.push(drift::text::write(&conformer.skeleton, &coordinates, encoding));
+        }
+        Ok(())
+    })
+    .unwrap();
     texts.truncate(limit);
     texts
 }
@@ -238,7 +241,7 @@ fn so_it_does_with_other_decimals_and_spaces() {
 fn every_certificate_of_the_embedded_default_closes() {
     let mut plan = plan(Tokenizer::embedded().unwrap(), Encoding::FIXED, true);
     plan.encodings = EncodingChoice::Auto;
-    let report = fit(&plan, &Embedded::default(), &Job::default()).unwrap();
+    let report = fit(&plan, &EmbeddedConformers::default(), &Job::default()).unwrap();
     assert_eq!(report.results.len(), 4);
     assert_certified(&report);
 }
@@ -358,7 +361,7 @@ fn alike(a: &Value, b: &Value) -> bool {
 fn committed_placeholders_are_what_fit_finds() {
     let mut plan = plan(Tokenizer::embedded().unwrap(), Encoding::FIXED, true);
     plan.encodings = EncodingChoice::Auto;
-    let report = fit(&plan, &Embedded::default(), &Job::default()).unwrap();
+    let report = fit(&plan, &EmbeddedConformers::default(), &Job::default()).unwrap();
     for name in ["qwen-like", "llama-like"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("placeholders/{name}.json"));
         let committed: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();

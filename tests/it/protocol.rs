@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use drift::corpus::{Conformer, Embedded};
+use drift::corpus::{Conformer, EmbeddedConformers};
 use drift::encoding::Encoding;
 use drift::text::{skeleton, write};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ const SHORT: [&str; 6] = ["--lp", "none", "--max-new-tokens", "4", "--json", "-q
 
 /// One conformer of each of the first molecules of the embedded corpus, and the second of each where there is one.
 fn conformers(molecules: usize) -> Vec<Conformer> {
-    let mut found = support::conformers(&Embedded::default());
+    let mut found = support::conformers(&EmbeddedConformers::default());
     let mut names: Vec<_> = found.iter().map(|one| one.skeleton.clone()).collect();
     names.dedup();
     names.truncate(molecules);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use drift::corpus::{self, AtomOrder, Conformer, Frame, ReadOptions, ReadSummary};
-use drift::encoding::{Encoding, Written};
+use drift::encoding::{DecimalForms, Encoding};
 use drift::job::{Job, Observer, Unit};
 use drift::text::write;
 use drift::{Error, Result};
@@ -71,7 +71,7 @@ fn real_conformers_agree_with_their_mol_blocks() {
     let (texts, summary) = read(geom.join("geom_conformers.jsonl")).unwrap();
     let (blocks, _) = read(geom.join("geom_conformers.sdf")).unwrap();
     assert_eq!((texts.len(), blocks.len()), (13, 13));
-    assert_eq!(summary.written, Written { fixed: true, stripped: false });
+    assert_eq!(summary.written, DecimalForms { fixed: true, stripped: false });
     for (text, block) in texts.iter().zip(&blocks) {
         assert_eq!((&text.molecule, &text.skeleton), (&block.molecule, &block.skeleton));
         assert_eq!((text.order, block.order), (AtomOrder::Smiles, AtomOrder::Smiles));
@@ -291,7 +291,7 @@ fn a_folder_of_mixed_content() {
         ]
     );
     // Numbers of four decimals and of fewer: neither the fixed nor the stripped encoding agrees with all of them.
-    assert_eq!(summary.written, Written { fixed: false, stripped: false });
+    assert_eq!(summary.written, DecimalForms { fixed: false, stripped: false });
 }
 
 #[test]

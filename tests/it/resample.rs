@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use drift::constraint::{Constraint, Mask, State};
-use drift::generate::{End, Engine, Generated, Options, Prompt, Resampling, Sampling};
+use drift::generate::{End, Engine, GenerationResult, Options, Prompt, Resampling, Sampling};
 use drift::job::Job;
 use drift::model::{Decoder, Feed, HiddenStates, Room};
 
@@ -86,7 +86,7 @@ fn resampling(draws: usize) -> Option<Resampling> {
 
 const HOT: Sampling = Sampling { temperature: Some(1.3), ..Sampling::GREEDY };
 
-fn run(engine: &mut Engine, prompts: &[Prompt], options: &Options) -> Generated {
+fn run(engine: &mut Engine, prompts: &[Prompt], options: &Options) -> GenerationResult {
     engine.generate(prompts, options, &Job::default()).unwrap()
 }
 
@@ -146,7 +146,7 @@ impl Enumerated<'_> {
     }
 }
 
-fn shares(found: &Generated) -> BTreeMap<Vec<u32>, f64> {
+fn shares(found: &GenerationResult) -> BTreeMap<Vec<u32>, f64> {
     let mut shares = BTreeMap::new();
     for sample in &found.samples {
         assert_eq!(sample.end, End::Eos);

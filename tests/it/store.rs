@@ -5,7 +5,7 @@ use std::path::Path;
 use drift::Error;
 use drift::corpus::store::StoreWriter;
 use drift::corpus::{AtomOrder, Conformer};
-use drift::encoding::Written;
+use drift::encoding::DecimalForms;
 use drift::io::AtomicFile;
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ use crate::support::python;
 fn conformer(molecule: &str, coordinates: Vec<[i32; 3]>, bits: u8) -> Conformer {
     let skeleton = "[C]<>".repeat(coordinates.len());
     let order = if bits & 1 == 0 { AtomOrder::Smiles } else { AtomOrder::File };
-    let written = Written { fixed: bits & 2 == 0, stripped: bits & 4 == 0 };
+    let written = DecimalForms { fixed: bits & 2 == 0, stripped: bits & 4 == 0 };
     Conformer { order, written, ..Conformer::new(molecule.into(), skeleton.into(), coordinates) }
 }
 

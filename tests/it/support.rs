@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use drift::constraint::{Constraint, Mask, State};
-use drift::corpus::{Batch, Conformer, Conformers, Embedded, Emit, ReadSummary};
+use drift::corpus::{Batch, BatchSink, Conformer, Conformers, EmbeddedConformers, ReadSummary};
 use drift::job::Job;
 use serde_json::Value;
 
@@ -258,9 +258,9 @@ impl Constraint for Free {
 pub(crate) struct First(pub(crate) usize);
 
 impl Conformers for First {
-    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> drift::Result<ReadSummary> {
+    fn read(&self, job: &Job, emit: &mut BatchSink<'_>) -> drift::Result<ReadSummary> {
         let mut left = self.0;
-        Embedded::default().read(job, &mut |mut batch| {
+        EmbeddedConformers::default().read(job, &mut |mut batch| {
             batch.conformers.truncate(left);
             left -= batch.conformers.len();
             emit(Batch { conformers: batch.conformers, ..Batch::default() })

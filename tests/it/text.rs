@@ -1,6 +1,6 @@
 //! Skeletons, spellings and graphs on whole corpora.
 
-use drift::corpus::{Conformer, Embedded, Files, ReadOptions};
+use drift::corpus::{Conformer, EmbeddedConformers, Files, ReadOptions};
 use drift::stats::{TextReport, TextStats};
 use drift::text::skeleton;
 
@@ -25,7 +25,7 @@ fn check(conformers: &[Conformer]) -> TextReport {
 
 #[test]
 fn the_embedded_corpus_is_what_its_smiles_say() {
-    assert_eq!(check(&conformers(&Embedded::default())).texts, 6_630);
+    assert_eq!(check(&conformers(&EmbeddedConformers::default())).texts, 6_630);
 }
 
 #[test]

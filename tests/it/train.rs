@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use drift::corpus::{Conformers, Embedded, Files, Frame, Part, ReadOptions};
+use drift::corpus::{Conformers, EmbeddedConformers, Files, Frame, Part, ReadOptions};
 use drift::encoding::Encoding;
 use drift::error::Error;
 use drift::job::{Job, Observer, Unit};
@@ -13,7 +13,7 @@ use drift::tokenizer::{Tokenizer, config_beside};
 use drift::train::batches::{Batches, packs, thinned};
 use drift::train::documents::{Document, Loss, TokenKind, pack};
 use drift::train::network::{Network, Pack, Target};
-use drift::train::optimizer::Weighted;
+use drift::train::optimizer::FlatWeights;
 use drift::train::{Augmentation, Gradients, Optimizer, Schedule, Shape, Start, TrainPlan, kernels, train};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -239,7 +239,7 @@ fn thinned_documents_keep_whole_blocks_more_and_more() {
 #[test]
 fn the_split_is_by_molecule_and_has_its_shares() {
     let mut parts = std::collections::HashMap::new();
-    for conformer in conformers(&Embedded::default()) {
+    for conformer in conformers(&EmbeddedConformers::default()) {
         let smiles = skeleton::smiles(&conformer.skeleton);
         assert_eq!(Part::from_conformer(&conformer), Part::of_smiles(&smiles));
         parts.insert(smiles, Part::from_conformer(&conformer));
@@ -262,7 +262,7 @@ fn the_molecules_to_train_on_are_others_than_those_of_the_embedded_corpus() {
         letters
     };
     let mut known: std::collections::HashMap<_, Vec<String>> = Default::default();
-    let embedded = conformers(&Embedded::default());
+    let embedded = conformers(&EmbeddedConformers::default());
     let test = embedded.iter().filter(|conformer| Part::from_conformer(conformer) == Part::Test);
     for smiles in test.map(|conformer| skeleton::smiles(&conformer.skeleton)) {
         known.entry(flat(&smiles)).or_default().push(smiles);
@@ -290,7 +290,7 @@ fn the_molecules_to_train_on_are_others_than_those_of_the_embedded_corpus() {
 
 #[test]
 fn needless_hydrogens_do_not_move_a_molecule() {
-    let mut all = conformers(&Embedded::default()).into_iter();
+    let mut all = conformers(&EmbeddedConformers::default()).into_iter();
     let bare = all.find(|conformer| conformer.skeleton.contains("[O]")).unwrap();
     let mut spelled = bare.clone();
     spelled.skeleton = skeleton::with_hydrogens(&bare.skeleton).unwrap().into();
@@ -701,7 +701,7 @@ fn updates_leave_numbers() {
     for optimizer in [Optimizer::AdamW, Optimizer::Muon] {
         let schedule =
             Schedule { optimizer, ..plan(Architecture::Qwen3, 9, std::path::PathBuf::new()).schedule };
-        let mut weighted = Weighted::new(flat.clone());
+        let mut weighted = FlatWeights::new(flat.clone());
         let mut update = |gradient: &[f32], count: f64| {
             let norm = weighted.update(gradient, count, &network.layout, &schedule).unwrap();
             let all = [&weighted.weights, &weighted.first, &weighted.second];

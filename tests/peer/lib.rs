@@ -12,7 +12,7 @@ use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::{Activation, VarBuilder};
 use candle_transformers::models::{llama, qwen3};
 use drift::constraint::{Mask, State};
-use drift::generate::{End, Generated, GeneratedText, Options, Prompt};
+use drift::generate::{End, GeneratedText, GenerationResult, Options, Prompt};
 use drift::model::{Architecture, Config};
 use drift::sampling::{Candidates, Noise, draw};
 
@@ -98,13 +98,13 @@ impl CandleTransformers {
     ///
     /// # Panics
     /// If a logit processor allows nothing.
-    pub fn generate(&mut self, prompts: &[Prompt], options: &Options) -> Result<Generated> {
+    pub fn generate(&mut self, prompts: &[Prompt], options: &Options) -> Result<GenerationResult> {
         let mut by_length = BTreeMap::<usize, Vec<Row<'_>>>::new();
         for prompt in prompts {
             let rows = (0..prompt.generations).map(|generation| Row::new(prompt, generation, options));
             by_length.entry(prompt.tokens.len()).or_default().extend(rows);
         }
-        let mut generated = Generated::default();
+        let mut generated = GenerationResult::default();
         for rows in by_length.values_mut() {
             for batch in rows.chunks_mut(options.batch) {
                 self.write(batch, options, &mut generated)?;
@@ -115,8 +115,13 @@ impl CandleTransformers {
     }
 
     /// Writes the texts of one batch.
-    fn write(&mut self, rows: &mut [Row<'_>], options: &Options, generated: &mut Generated) -> Result<()> {
-        let Generated { counts, timing, .. } = generated;
+    fn write(
+        &mut self,
+        rows: &mut [Row<'_>],
+        options: &Options,
+        generated: &mut GenerationResult,
+    ) -> Result<()> {
+        let GenerationResult { counts, timing, .. } = generated;
         self.clear();
         let mut fed: Vec<Vec<u32>> = rows.iter().map(|row| row.prompt.tokens.clone()).collect();
         let mut offset = 0;

@@ -52,12 +52,16 @@ impl MolecularIdentity {
     }
 
     /// Reads a SMILES. The perceived molecule has its isotopes.
-    fn read(smiles: &str, limit: AtomLimit, isotopes: Isotopes) -> Result<(Self, Perceived), SmilesError> {
+    fn read(
+        smiles: &str,
+        limit: AtomLimit,
+        isotopes: Isotopes,
+    ) -> Result<(Self, AromaticMolecule), SmilesError> {
         let identity = limit.check(smiles).and_then(|()| Self::perceive(smiles, isotopes));
         identity.map_err(|problem| SmilesError::new(smiles, &problem))
     }
 
-    fn perceive(smiles: &str, isotopes: Isotopes) -> Result<(Self, Perceived), SmilesProblem> {
+    fn perceive(smiles: &str, isotopes: Isotopes) -> Result<(Self, AromaticMolecule), SmilesProblem> {
         let text = Graph::parse(smiles)?;
         let written = text.atoms.len();
         let (isomer, perceived) = isomer(&text)?;
@@ -114,13 +118,13 @@ impl MolecularIdentity {
 }
 
 /// A molecule, and by bond whether it is aromatic.
-struct Perceived {
+struct AromaticMolecule {
     molecule: Molecule,
     aromatic: Vec<bool>,
 }
 
 /// The graph of a text with its isotopes and stereo marks, without the marks that say nothing; and its molecule.
-fn isomer(text: &Graph) -> Result<(LabelledGraph, Perceived), SmilesProblem> {
+fn isomer(text: &Graph) -> Result<(LabelledGraph, AromaticMolecule), SmilesProblem> {
     let removed = text.needless_hydrogens();
     let molecule = Molecule::try_from(text.without_hydrogens())?;
     let mut graph = LabelledGraph::of_identity(&molecule);
@@ -128,7 +132,7 @@ fn isomer(text: &Graph) -> Result<(LabelledGraph, Perceived), SmilesProblem> {
     let marks = perceived_marks(text, &removed, &molecule, &aromatic);
     graph.marks = marks.renumbered(&places_without(&removed));
     leave_out_idle_marks(&mut graph);
-    Ok((graph, Perceived { molecule, aromatic }))
+    Ok((graph, AromaticMolecule { molecule, aromatic }))
 }
 
 /// Removes marks that say nothing: those that some order of equivalent atoms inverts while it keeps all others. Removing one mark

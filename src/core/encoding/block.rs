@@ -1,7 +1,7 @@
 //! Slots as text: parsing and writing their numbers, also of incomplete slots.
 
 use super::Encoding;
-use super::decimal::{Fixed, Written};
+use super::decimal::{DecimalForms, Fixed};
 use super::decimal_text::{NumberError, ParsedNumber, scan_prefix};
 use super::definition::{Definition, NumberFormat, Slots};
 
@@ -27,7 +27,7 @@ pub enum BlockError {
 }
 
 /// The values of a slot's text, and the conventions for trailing zeros that it agrees with.
-pub(crate) type ParsedSlot = ([Fixed; 3], Written);
+pub(crate) type ParsedSlot = ([Fixed; 3], DecimalForms);
 
 impl Encoding {
     /// Parses the content of a slot. In a slot with one number, the other two values are zero. Decimals may follow either
@@ -37,7 +37,7 @@ impl Encoding {
     /// The malformed number, or the wrong count of numbers.
     pub fn parse_numbers(self, inside: &[u8], cut: bool) -> Result<ParsedSlot, BlockError> {
         let mut values = [0; 3];
-        let mut written = Written::ANY;
+        let mut written = DecimalForms::ANY;
         let mut count = 0;
         let number = self.number();
         let mut take = |part: &[u8]| {

@@ -107,26 +107,26 @@ pub enum TrailingZeros {
 /// The conventions for trailing zeros that decimal numbers agree with. Both hold if no number ends in a zero and all have their
 /// full decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
+pub struct DecimalForms {
     /// Every number has all its decimals.
     pub fixed: bool,
     /// No number has trailing zeros.
     pub stripped: bool,
 }
 
-impl Default for Written {
+impl Default for DecimalForms {
     fn default() -> Self {
-        Written::ANY
+        DecimalForms::ANY
     }
 }
 
-impl Written {
+impl DecimalForms {
     /// Agrees with both conventions: the state before the first number.
-    pub const ANY: Written = Written { fixed: true, stripped: true };
+    pub const ANY: DecimalForms = DecimalForms { fixed: true, stripped: true };
 
     /// The conventions that hold for both.
-    pub fn join(self, other: Written) -> Self {
-        Written { fixed: self.fixed && other.fixed, stripped: self.stripped && other.stripped }
+    pub fn join(self, other: DecimalForms) -> Self {
+        DecimalForms { fixed: self.fixed && other.fixed, stripped: self.stripped && other.stripped }
     }
 
     /// Whether an encoding may have written the blocks.

@@ -3,7 +3,7 @@
 //! The users' `trunc(x * 10000) / 10000` in floating point loses 0.0001 on about 7 % of four-decimal numbers. This module truncates
 //! decimal text digit by digit instead.
 
-use super::decimal::{Fixed, POWERS_OF_TEN, Precision, TrailingZeros, Written};
+use super::decimal::{DecimalForms, Fixed, POWERS_OF_TEN, Precision, TrailingZeros};
 
 /// The longest prefix of a text of the form `-?\d*(\.\d*)?`. A point counts only behind a digit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +136,7 @@ pub struct ParsedNumber {
     /// The value in units of the last decimal.
     pub value: Fixed,
     /// Which encodings its spelling agrees with, fixed or stripped.
-    pub written: Written,
+    pub written: DecimalForms,
 }
 
 impl ParsedNumber {
@@ -161,7 +161,7 @@ impl ParsedNumber {
             return Err(NumberError::OutOfRange(precision));
         }
         let fixed = prefix.decimals >= precision.decimals();
-        let written = Written { fixed, stripped: prefix.trailing_zeros == 0 };
+        let written = DecimalForms { fixed, stripped: prefix.trailing_zeros == 0 };
         Ok(ParsedNumber { value: prefix.value(text, precision), written })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::decimal::{Fixed, Precision, TrailingZeros, Written};
+use super::decimal::{DecimalForms, Fixed, Precision, TrailingZeros};
 use super::decimal_text::{
     NumberError, ParsedNumber, scan_prefix, truncate_decimal, truncate_f32, truncate_f64, write_decimal,
 };
@@ -272,7 +272,7 @@ impl NumberFormat {
         if digits.len() > 9 || value < i64::from(low) || value > i64::from(high) {
             return Err(NumberError::Beyond { low, high });
         }
-        Ok(ParsedNumber { value: value as Fixed, written: Written::ANY })
+        Ok(ParsedNumber { value: value as Fixed, written: DecimalForms::ANY })
     }
 
     /// The numbers of an axis as rows of parts: one row for each possible number of decimals.

@@ -294,13 +294,13 @@ impl<'de> Deserialize<'de> for Encoding {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Written {
+        enum DecimalForms {
             Name(String),
             File(Box<EncodingFile>),
         }
-        let encoding = match Written::deserialize(deserializer)? {
-            Written::Name(name) => name.parse(),
-            Written::File(file) => file.encoding(),
+        let encoding = match DecimalForms::deserialize(deserializer)? {
+            DecimalForms::Name(name) => name.parse(),
+            DecimalForms::File(file) => file.encoding(),
         };
         encoding.map_err(serde::de::Error::custom)
     }

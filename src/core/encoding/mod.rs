@@ -40,7 +40,7 @@ use std::sync::{Mutex, PoisonError};
 
 pub use block::{BlockError, Progress, is_three_numbers};
 pub use completions::ValueRange;
-pub use decimal::{Fixed, Precision, TrailingZeros, Written};
+pub use decimal::{DecimalForms, Fixed, Precision, TrailingZeros};
 pub use decimal_text::{NumberError, NumberPrefix, scan_prefix};
 pub use definition::{Definition, IntegersBelow, NumberFormat, Slots};
 pub use dfa::{Dfa, DfaState};

@@ -17,7 +17,7 @@ use crate::job::{InputHash, Job};
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// A file being read; a separate thread decompresses and hashes it ahead of the caller.
-pub struct Opened {
+pub struct InputStream {
     /// The decompressed content.
     pub reader: ReadAhead,
     stored: Arc<StoredFile>,
@@ -35,16 +35,16 @@ struct StoredFile {
 /// Opens a file of text or data. Its stored bytes are hashed and reported to the job's observer as they are read. If the file cannot
 /// be opened, or is packed in a way that drift does not read ([`Unread`]), the first read fails. If the job is cancelled, every read
 /// fails.
-pub fn open(path: &Path, job: &Job) -> Opened {
+pub fn open(path: &Path, job: &Job) -> InputStream {
     opened(path, job, |prefix| Unread::of(prefix).map_or(Ok(()), |kind| Err(kind.error())))
 }
 
 /// Opens a file like [`open`], but passes on the bytes of any [`Unread`] kind, for readers that look into archives.
-pub fn open_any(path: &Path, job: &Job) -> Opened {
+pub fn open_any(path: &Path, job: &Job) -> InputStream {
     opened(path, job, |_| Ok(()))
 }
 
-fn opened(path: &Path, job: &Job, check: fn(&[u8]) -> io::Result<()>) -> Opened {
+fn opened(path: &Path, job: &Job, check: fn(&[u8]) -> io::Result<()>) -> InputStream {
     let stored = Arc::new(StoredFile::default());
     let (path, watching, found) = (path.to_owned(), job.clone(), stored.clone());
     let reader = ReadAhead::new(job, move || {
@@ -58,10 +58,10 @@ fn opened(path: &Path, job: &Job, check: fn(&[u8]) -> io::Result<()>) -> Opened 
         let _ = found.compressed.set(Compression::of(start).is_some());
         decompressed(bytes)
     });
-    Opened { reader, stored }
+    InputStream { reader, stored }
 }
 
-impl Opened {
+impl InputStream {
     /// Whether the file is compressed. The answer is valid only after something was read.
     pub fn compressed(&self) -> bool {
         self.stored.compressed.get().copied().unwrap_or_default()

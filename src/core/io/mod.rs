@@ -16,13 +16,14 @@ use sha2::{Digest, Sha256};
 
 pub use ahead::{ReadAhead, read_buffered};
 pub use input::{
-    FileContent, Opened, drain, hash_file, open, open_any, read_small, read_to_limit, read_whole, too_large,
+    FileContent, InputStream, drain, hash_file, open, open_any, read_small, read_to_limit, read_whole,
+    too_large,
 };
 pub use json::{BoundedJson, FoldSeed, JsonFold, JsonPart};
 pub use lines::{BoundedLine, BoundedLines, LineEnds};
 pub use output::{AtomicFile, OutputSet, absolute, write_atomic};
 pub(crate) use output::{check_file, check_folder};
-pub use packed::{Compression, Decompressed, Unread, decompressed, is_zip};
+pub use packed::{Compression, DecompressedStream, Unread, decompressed, is_zip};
 pub use packing::{PackedFile, pack, unpack};
 pub use place::FilePlace;
 pub(crate) use place::place_in;

@@ -37,20 +37,20 @@ impl Compression {
 ///
 /// # Errors
 /// If its first bytes cannot be read, or the decoder cannot be created.
-pub fn decompressed<R: BufRead>(mut inner: R) -> io::Result<Utf8<Decompressed<R>>> {
+pub fn decompressed<R: BufRead>(mut inner: R) -> io::Result<Utf8<DecompressedStream<R>>> {
     let mut start = Vec::new();
     // A single `fill_buf` may end within the mark.
     inner.by_ref().take(PACKED_MAGIC_BYTES as u64).read_to_end(&mut start)?;
     let compression = Compression::of(&start);
     let whole = io::Cursor::new(start).chain(inner);
     utf8(match compression {
-        None => Decompressed::Plain(whole),
+        None => DecompressedStream::Plain(whole),
         Some(Compression::Gzip) => {
-            Decompressed::Gzip(Box::new(BufReader::with_capacity(BUFFER_BYTES, Gzip::new(whole))))
+            DecompressedStream::Gzip(Box::new(BufReader::with_capacity(BUFFER_BYTES, Gzip::new(whole))))
         }
         Some(Compression::Zstd) => {
             let decoder = Zstd(zstd::stream::read::Decoder::with_buffer(whole)?);
-            Decompressed::Zstd(BufReader::with_capacity(BUFFER_BYTES, decoder))
+            DecompressedStream::Zstd(BufReader::with_capacity(BUFFER_BYTES, decoder))
         }
     })
 }
@@ -59,7 +59,7 @@ pub fn decompressed<R: BufRead>(mut inner: R) -> io::Result<Utf8<Decompressed<R>
 type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
 
 /// The content of a stream, decompressed if it was compressed.
-pub enum Decompressed<R: BufRead> {
+pub enum DecompressedStream<R: BufRead> {
     /// Not compressed.
     Plain(Whole<R>),
     /// The content of gzip.
@@ -68,23 +68,23 @@ pub enum Decompressed<R: BufRead> {
     Zstd(BufReader<Zstd<Whole<R>>>),
 }
 
-impl<R: BufRead> Decompressed<R> {
+impl<R: BufRead> DecompressedStream<R> {
     fn inner(&mut self) -> &mut dyn BufRead {
         match self {
-            Decompressed::Plain(reader) => reader,
-            Decompressed::Gzip(reader) => reader,
-            Decompressed::Zstd(reader) => reader,
+            DecompressedStream::Plain(reader) => reader,
+            DecompressedStream::Gzip(reader) => reader,
+            DecompressedStream::Zstd(reader) => reader,
         }
     }
 }
 
-impl<R: BufRead> Read for Decompressed<R> {
+impl<R: BufRead> Read for DecompressedStream<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         self.inner().read(out)
     }
 }
 
-impl<R: BufRead> BufRead for Decompressed<R> {
+impl<R: BufRead> BufRead for DecompressedStream<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.inner().fill_buf()
     }

@@ -1,7 +1,7 @@
 //! Parses and writes enriched SMILES.
 
 use super::skeleton::ring_digits;
-use crate::encoding::{BlockError, Encoding, Fixed, NumberError, Reading, Slots, Written};
+use crate::encoding::{BlockError, DecimalForms, Encoding, Fixed, NumberError, Reading, Slots};
 
 /// The parts of an enriched text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct EnrichedText {
     /// One entry per block, in text order, in the encoding's own units.
     pub coordinates: Vec<[Fixed; 3]>,
     /// The conventions for trailing zeros that the numbers agree with.
-    pub written: Written,
+    pub written: DecimalForms,
     /// The encoding of `coordinates`.
     pub encoding: Encoding,
 }
@@ -68,7 +68,7 @@ pub fn parse(text: &str, reading: Reading) -> Result<EnrichedText, TextError> {
     let mut out = EnrichedText {
         skeleton: String::with_capacity(slots * 8),
         coordinates: Vec::with_capacity(slots),
-        written: Written::ANY,
+        written: DecimalForms::ANY,
         encoding: if reading.as_written { encoding } else { reading.encoding },
     };
     let behind_each = encoding.slots() == Slots::Symbols;
@@ -230,10 +230,10 @@ mod tests {
         let parsed = parse(text).unwrap();
         assert_eq!(parsed.skeleton, "[C]<>[C]<>=[O]<>");
         assert_eq!(parsed.coordinates[2], [20_988, -4_840, -126_413]);
-        assert_eq!(parsed.written, Written { fixed: true, stripped: false });
+        assert_eq!(parsed.written, DecimalForms { fixed: true, stripped: false });
         assert_eq!(write(&parsed.skeleton, &parsed.coordinates, Encoding::FIXED), text);
         let stripped = write(&parsed.skeleton, &parsed.coordinates, Encoding::STRIPPED);
-        assert_eq!(parse(&stripped).unwrap().written, Written { fixed: false, stripped: true });
+        assert_eq!(parse(&stripped).unwrap().written, DecimalForms { fixed: false, stripped: true });
     }
 
     /// Every definition that is accepted writes texts that are read back, and its slots are found in them.

@@ -74,7 +74,7 @@ pub struct Tokenizer {
 }
 
 /// Why a text has no tokens.
-enum Encoded {
+enum EncodeFailure {
     Panics,
     Refused(String),
 }
@@ -214,8 +214,8 @@ impl Tokenizer {
             for special in [false, true] {
                 // An ordinary error is fine here, for example for unknown characters.
                 let ids = match self.encoding(&text, special, true) {
-                    Err(Encoded::Panics) => return Err(self.panics(&text)),
-                    Err(Encoded::Refused(_)) => continue,
+                    Err(EncodeFailure::Panics) => return Err(self.panics(&text)),
+                    Err(EncodeFailure::Refused(_)) => continue,
                     Ok(encoding) => encoding.get_ids().to_vec(),
                 };
                 if caught(|| self.inner.decode(&ids, false).is_ok()).is_none() {
@@ -227,7 +227,12 @@ impl Tokenizer {
     }
 
     /// Encodes a text, with panics caught. All calls of `encode` go through here.
-    fn encoding(&self, text: &str, special: bool, places: bool) -> std::result::Result<Encoding, Encoded> {
+    fn encoding(
+        &self,
+        text: &str,
+        special: bool,
+        places: bool,
+    ) -> std::result::Result<Encoding, EncodeFailure> {
         let encoding = caught(|| {
             self.expressions.check(&self.inner, text)?;
             let encoding = match places {
@@ -236,7 +241,7 @@ impl Tokenizer {
             };
             encoding.map_err(|e| e.to_string())
         });
-        encoding.ok_or(Encoded::Panics)?.map_err(Encoded::Refused)
+        encoding.ok_or(EncodeFailure::Panics)?.map_err(EncodeFailure::Refused)
     }
 
     /// The encoding of a text by `tokenizers`. `special` adds the special tokens of the post-processor, `places` the offsets of
@@ -246,8 +251,8 @@ impl Tokenizer {
     /// If `tokenizers` refuses the text or panics, or an expression gives up.
     pub(super) fn encoded(&self, text: &str, special: bool, places: bool) -> Result<Encoding> {
         self.encoding(text, special, places).map_err(|error| match error {
-            Encoded::Panics => self.panics(text),
-            Encoded::Refused(problem) => self.refuse("encode", text, &problem),
+            EncodeFailure::Panics => self.panics(text),
+            EncodeFailure::Refused(problem) => self.refuse("encode", text, &problem),
         })
     }
 

@@ -8,7 +8,7 @@ use super::finder::Finder;
 use super::found::FoundInOther;
 use super::kind::{SharedKind, Shares};
 use super::list::{ListedPair, Place};
-use super::other::{Other, OtherConformer, OtherMolecule, canonical};
+use super::other::{OtherConformer, OtherCorpus, OtherMolecule, canonical};
 use super::plan::AgainstPlan;
 use super::record::{RowCells, text_fingerprint};
 use super::spelling::{Fingerprint, Known, Shared, fingerprint};
@@ -22,7 +22,7 @@ const CHUNK: usize = 256;
 
 /// Compares batches with a corpus in memory.
 pub(super) struct Comparison<'o> {
-    other: &'o Other,
+    other: &'o OtherCorpus,
     finder: Finder,
     /// By number, the files of the other corpus under canonical paths.
     others_files: Vec<Arc<str>>,
@@ -84,7 +84,7 @@ struct FoundPair {
 }
 
 impl<'o> Comparison<'o> {
-    pub(super) fn new(other: &'o Other, plan: &'o AgainstPlan) -> Self {
+    pub(super) fn new(other: &'o OtherCorpus, plan: &'o AgainstPlan) -> Self {
         let others_files = other.files.iter().map(|name| canonical(name)).collect();
         let file = FileAt { name: "".into(), canonical: "".into(), is_in_other: false, before: 0 };
         let (finder, found) = (Finder::default(), FoundInOther::default());

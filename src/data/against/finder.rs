@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use super::other::Other;
+use super::other::OtherCorpus;
 use super::spelling::{Fingerprint, Known, identified};
 use crate::corpus::Conformer;
 
@@ -25,7 +25,7 @@ impl Finder {
     /// The result for the skeleton of each conformer, which has this fingerprint.
     pub(super) fn find(
         &mut self,
-        other: &Other,
+        other: &OtherCorpus,
         conformers: &[Conformer],
         prints: &[Fingerprint],
     ) -> Vec<Known> {

@@ -2,7 +2,7 @@
 //!
 //! Texts, InChIKeys and Murcko scaffolds are looked up as well ([`SharedKind`]).
 //!
-//! The other corpus, the smaller one, is held in memory ([`Other`]). A molecule is stored by a key that every spelling of its
+//! The other corpus, the smaller one, is held in memory ([`OtherCorpus`]). A molecule is stored by a key that every spelling of its
 //! SMILES has ([`MolecularIdentity`](drift_core::chem::MolecularIdentity)), a conformer as the integers of its encoding and three
 //! lengths. The first corpus is streamed: only counts are kept, and which conformers of the other corpus were found.
 //!
@@ -34,7 +34,7 @@ mod subsets;
 pub use datasets::{DatasetShare, Datasets, SubsetShare};
 pub use found::{AgainstCounts, FoundInOther};
 pub use kind::{SharedKind, SharedRows};
-pub use other::{Other, OtherSummary};
+pub use other::{OtherCorpus, OtherSummary};
 pub use plan::AgainstPlan;
 pub(crate) use record::text_fingerprint;
 pub use report::{AgainstReport, SCHEMA};

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::keys::Keys;
 use super::kind::SubsetBits;
 use super::list::Place;
-use super::spelling::{Identified, Known, Shared};
+use super::spelling::{Known, MoleculeIdentity, Shared};
 use super::subsets::Subsets;
 use crate::audit::geometry::Topology;
 use crate::audit::spread::spread;
-use crate::corpus::Skipped;
+use crate::corpus::SkippedRecord;
 use drift_core::chem::{IdenticalAtoms, Isotopes, MolecularIdentity};
 use drift_core::encoding::{Encoding, Fixed};
 use drift_core::error::Result;
@@ -51,13 +51,13 @@ pub struct OtherSummary {
     /// The number of records that could not be read.
     pub skipped: u64,
     /// The first of these records.
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
 }
 
 /// A corpus in memory. It takes 36 bytes for each conformer, up to 80 for its text and 150 for its InChIKey, 12 for each of its atoms, and
 /// about 5 KB for each molecule.
 #[derive(Debug)]
-pub struct Other {
+pub struct OtherCorpus {
     /// Its summary.
     pub summary: OtherSummary,
     pub(super) molecules: Vec<OtherMolecule>,
@@ -168,10 +168,10 @@ impl OtherMolecule {
     }
 }
 
-impl Other {
+impl OtherCorpus {
     /// A corpus without conformers.
     pub(super) fn empty(encoding: Encoding, bound: f64, isotopes: Isotopes) -> Self {
-        Other {
+        OtherCorpus {
             summary: OtherSummary::default(),
             molecules: Vec::new(),
             by_key: HashMap::new(),
@@ -211,9 +211,9 @@ impl Other {
 
     /// The molecule of a skeleton, which is added if it is new; `None` if too much symmetry prevents mapping it to the known
     /// molecule.
-    pub(super) fn spelling(&mut self, skeleton: &Arc<str>, found: Identified) -> Option<Spelling> {
+    pub(super) fn spelling(&mut self, skeleton: &Arc<str>, found: MoleculeIdentity) -> Option<Spelling> {
         let known = self.known(Some(&found));
-        let Identified { identity, scaffold } = found;
+        let MoleculeIdentity { identity, scaffold } = found;
         let scaffold = scaffold.map(|scaffold| self.keys.scaffolds.find_or_add(scaffold));
         let isomer = |identity| OtherIsomer { skeleton: skeleton.clone(), identity, subsets: 0 };
         match known {
@@ -244,8 +244,8 @@ impl Other {
     }
 
     /// The result for a skeleton whose molecule was identified.
-    pub(super) fn known(&self, found: Option<&Identified>) -> Known {
-        let Some(Identified { identity, scaffold }) = found else { return Known::NotCompared };
+    pub(super) fn known(&self, found: Option<&MoleculeIdentity>) -> Known {
+        let Some(MoleculeIdentity { identity, scaffold }) = found else { return Known::NotCompared };
         let scaffold = scaffold.as_ref().and_then(|scaffold| self.keys.scaffolds.find(scaffold));
         // Different molecules may have the same key.
         for molecule in self.by_key.get(&identity.key()).into_iter().flatten() {

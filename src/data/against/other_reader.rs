@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::other::{Other, OtherPlace, Spelling};
+use super::other::{OtherCorpus, OtherPlace, Spelling};
 use super::record::{RowCells, text_fingerprint};
-use super::spelling::{Fingerprint, Identified, fingerprint, identified};
+use super::spelling::{Fingerprint, MoleculeIdentity, fingerprint, identified};
 use crate::corpus::{Batch, Conformers};
 use drift_core::chem::Isotopes;
 use drift_core::error::{Error, Result};
@@ -22,8 +22,8 @@ pub(crate) fn read_other(
     bound: f64,
     isotopes: Isotopes,
     job: &Job,
-) -> Result<Other> {
-    let mut reader = Reader::new(Other::empty(source.reading().encoding, bound, isotopes));
+) -> Result<OtherCorpus> {
+    let mut reader = Reader::new(OtherCorpus::empty(source.reading().encoding, bound, isotopes));
     let read = source.read(job, &mut |batch| reader.add(&batch))?;
     let mut other = reader.other;
     let summary = &mut other.summary;
@@ -41,7 +41,7 @@ pub(crate) fn read_other(
 
 /// Builds the corpus while it is read.
 struct Reader {
-    other: Other,
+    other: OtherCorpus,
     /// The indices of files, by name.
     files: HashMap<Arc<str>, u32>,
     /// By skeleton, how it maps to its molecule; `None` if it cannot be compared.
@@ -51,7 +51,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(other: Other) -> Self {
+    fn new(other: OtherCorpus) -> Self {
         Reader { other, files: HashMap::new(), spellings: HashMap::new(), number: ("".into(), 0) }
     }
 
@@ -97,7 +97,7 @@ impl Reader {
         new.dedup_by_key(|at| prints[*at]);
         // Molecules are numbered in the order of their first conformers.
         new.sort_unstable();
-        let found: Vec<Option<Identified>> =
+        let found: Vec<Option<MoleculeIdentity>> =
             new.par_iter().map(|at| identified(&batch.conformers[*at], self.other.isotopes)).collect();
         for (at, found) in new.iter().zip(found) {
             let spelling = found.and_then(|it| self.other.spelling(&batch.conformers[*at].skeleton, it));

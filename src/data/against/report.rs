@@ -7,7 +7,7 @@ use super::found::{AgainstCounts, FoundInOther};
 use super::kind::SharedKind;
 use super::other::OtherSummary;
 use super::plan::AgainstPlan;
-use crate::corpus::{ReadSummary, Skipped};
+use crate::corpus::{ReadSummary, SkippedRecord};
 use drift_core::chem::Isotopes;
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
@@ -52,11 +52,11 @@ pub struct AgainstReport {
     /// The number of records that could not be read.
     pub skipped: u64,
     /// The first of these records.
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
     /// The number of conformers with atoms in file order, which have no molecule to compare.
     pub in_file_order: u64,
     /// The first of these conformers, with reasons.
-    pub in_file_order_records: Vec<Skipped>,
+    pub in_file_order_records: Vec<SkippedRecord>,
     /// The version of drift, and the inputs by name and hash. The inputs of the other corpus are listed under `other`.
     pub provenance: Provenance,
 }

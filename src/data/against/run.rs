@@ -2,7 +2,7 @@
 
 use super::compare::Comparison;
 use super::layouts::Layouts;
-use super::other::Other;
+use super::other::OtherCorpus;
 use super::other_reader::read_other;
 use super::plan::AgainstPlan;
 use super::record::COLUMNS;
@@ -54,7 +54,7 @@ impl AgainstPlan {
     }
 
     /// Reads the other corpus.
-    pub(super) fn other(&self, job: &Job) -> Result<Other> {
+    pub(super) fn other(&self, job: &Job) -> Result<OtherCorpus> {
         let encoding = self.options.reading.encoding;
         if !encoding.has_coordinates() {
             let problem = format!("has no coordinates to compare: its numbers are codes ({encoding})");

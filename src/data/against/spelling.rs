@@ -45,18 +45,18 @@ pub(crate) fn fingerprint(conformer: &Conformer) -> Fingerprint {
 
 /// A molecule to look up, and its scaffold; `None` if it has no ring.
 #[derive(Debug)]
-pub(super) struct Identified {
+pub(super) struct MoleculeIdentity {
     pub identity: MolecularIdentity,
     pub scaffold: Option<Scaffold>,
 }
 
 /// The molecule of a conformer; `None` if its atoms are in file order, its text is not a SMILES, or it is too large.
-pub(super) fn identified(conformer: &Conformer, isotopes: Isotopes) -> Option<Identified> {
+pub(super) fn identified(conformer: &Conformer, isotopes: Isotopes) -> Option<MoleculeIdentity> {
     if conformer.order != AtomOrder::Smiles {
         return None;
     }
     let smiles = smiles(&conformer.skeleton);
     let (identity, scaffold) =
         MolecularIdentity::with_scaffold(&smiles, AtomLimit::default(), isotopes).ok()?;
-    (identity.written() == conformer.coordinates.len()).then_some(Identified { identity, scaffold })
+    (identity.written() == conformer.coordinates.len()).then_some(MoleculeIdentity { identity, scaffold })
 }

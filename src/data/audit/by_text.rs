@@ -17,7 +17,7 @@ use drift_core::text::skeleton::smiles;
 
 /// A report, and the results for each text.
 #[derive(Debug)]
-pub struct Audited {
+pub struct AuditResult {
     /// The report.
     pub report: AuditReport,
     /// The results for each text.
@@ -90,7 +90,7 @@ pub(super) struct PairedRecord<'a> {
 }
 
 /// A text, and the index of its conformer among those of its molecule in its group.
-pub(super) struct Placed<'a> {
+pub(super) struct PlacedText<'a> {
     /// The index of its file.
     file: usize,
     pub text: &'a JudgedText,
@@ -102,7 +102,7 @@ pub(super) struct Placed<'a> {
     conformer: Option<usize>,
 }
 
-impl Placed<'_> {
+impl PlacedText<'_> {
     /// The skeleton that it is compared under; empty for a text without a prompt.
     fn under(&self) -> &str {
         self.text.compared.as_ref().map_or("", |compared| &compared.under)
@@ -127,7 +127,7 @@ impl AuditedTexts {
     }
 
     /// The texts of all files, in order.
-    pub(super) fn placed(&self) -> Vec<Placed<'_>> {
+    pub(super) fn placed(&self) -> Vec<PlacedText<'_>> {
         let mut out = Vec::new();
         let mut groups = 0;
         for (number, file) in self.files.iter().enumerate() {
@@ -145,7 +145,7 @@ impl AuditedTexts {
                         *next += 1;
                         *next - 1
                     });
-                out.push(Placed {
+                out.push(PlacedText {
                     file: number,
                     text,
                     of_file: group,
@@ -160,12 +160,12 @@ impl AuditedTexts {
     }
 
     /// The RMSDs of the conformers of a text's molecule; `None` without references.
-    pub(super) fn deviations(&self, placed: &Placed<'_>) -> Option<&Deviations> {
+    pub(super) fn deviations(&self, placed: &PlacedText<'_>) -> Option<&Deviations> {
         self.measured.get(placed.group)?.get(&placed.text.compared.as_ref()?.under)
     }
 
     /// The skeleton of a text's molecule, its conformers in the text's row, and what isotope labels mean for them.
-    pub(super) fn conformers(&self, placed: &Placed<'_>) -> Option<(&str, &[Conformation], Isotopes)> {
+    pub(super) fn conformers(&self, placed: &PlacedText<'_>) -> Option<(&str, &[Conformation], Isotopes)> {
         let file = &self.files[placed.file];
         let of_group = file.conformers.get(placed.of_file)?;
         let (skeleton, conformers) = of_group.get_key_value(placed.under())?;
@@ -203,7 +203,7 @@ impl AuditedTexts {
             texts.entry((one.group, one.under())).or_default().push(line);
         }
         let same: Vec<_> = self.files.iter().map(TextsOfFile::duplicates).collect();
-        let line = |one: &Placed<'_>| {
+        let line = |one: &PlacedText<'_>| {
             let under = one.under();
             let same = same[one.file].get(one.of_file).and_then(|same| same.get(under));
             let twin = same.zip(one.conformer).and_then(|(same, at)| same.get(at).copied().flatten());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::by_text::{Audited, AuditedTexts};
+use super::by_text::{AuditResult, AuditedTexts};
 use super::pairs::{AdvisedRow, ComparedRow, PairedComparison, PairedText, advice, comparison};
 use super::request::AuditPlan;
 use super::row_label::{BaseRows, RowLabel};
@@ -14,7 +14,12 @@ use drift_core::error::{Error, Result};
 ///
 /// # Errors
 /// If there is no such row, or two texts of a row are for the same prompt and generation.
-pub(super) fn compare(plan: &AuditPlan, audited: &mut Audited, rows: &[RowMeasure], seed: u64) -> Result<()> {
+pub(super) fn compare(
+    plan: &AuditPlan,
+    audited: &mut AuditResult,
+    rows: &[RowMeasure],
+    seed: u64,
+) -> Result<()> {
     let Some(wanted) = &plan.request.against_row else { return Ok(()) };
     let labels: Vec<&RowLabel> = audited.report.runs.iter().map(|run| &run.row).collect();
     let bases = BaseRows::find(&labels, wanted)?;

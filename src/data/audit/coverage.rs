@@ -102,7 +102,7 @@ impl Topology {
 /// The treatment of molecules that have references but no usable conformer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Missing {
+pub enum MissingPolicy {
     /// They count as 0 in COV-R and COV-P, as in the usual script.
     #[default]
     Zero,
@@ -110,21 +110,21 @@ pub enum Missing {
     LeaveOut,
 }
 
-impl Missing {
+impl MissingPolicy {
     /// Both treatments.
-    pub const ALL: [Missing; 2] = [Missing::Zero, Missing::LeaveOut];
+    pub const ALL: [MissingPolicy; 2] = [MissingPolicy::Zero, MissingPolicy::LeaveOut];
 
     /// Its name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Missing::Zero => "zero",
-            Missing::LeaveOut => "leave-out",
+            MissingPolicy::Zero => "zero",
+            MissingPolicy::LeaveOut => "leave-out",
         }
     }
 
     /// The molecules that are counted.
     pub fn counted<'d>(self, molecules: impl IntoIterator<Item = &'d Deviations>) -> Vec<&'d Deviations> {
-        molecules.into_iter().filter(|one| self == Missing::Zero || !one.rmsd.is_empty()).collect()
+        molecules.into_iter().filter(|one| self == MissingPolicy::Zero || !one.rmsd.is_empty()).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::superposition::{Centred, LeastRmsd, Superposition};
+use super::superposition::{CentredConformer, LeastRmsd, Superposition};
 use drift_core::chem::symmetry::Symmetries;
 use drift_core::chem::{AtomLimit, Isotopes, Molecule, SmilesError};
 use drift_core::text::skeleton::smiles;
@@ -104,7 +104,7 @@ impl Topology {
     /// [`Topology::rmsd`], and whether it is proved to be the least.
     pub fn least_rmsd(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<LeastRmsd> {
         let fits = a.len() == self.atoms && b.len() == self.atoms;
-        fits.then(|| self.superposition.rmsd(&Centred::new(a), &Centred::new(b)))
+        fits.then(|| self.superposition.rmsd(&CentredConformer::new(a), &CentredConformer::new(b)))
     }
 
     /// The RMSDs of all pairs, `[generated][references]`, in Å; `None` if the numbers of atoms differ.
@@ -113,17 +113,18 @@ impl Topology {
         generated: &[Conformation],
         references: &[Conformation],
     ) -> Option<Vec<Vec<LeastRmsd>>> {
-        let centred = |conformers: &[Conformation]| -> Option<Vec<Centred>> {
-            let one = |points: &Conformation| (points.len() == self.atoms).then(|| Centred::new(points));
+        let centred = |conformers: &[Conformation]| -> Option<Vec<CentredConformer>> {
+            let one =
+                |points: &Conformation| (points.len() == self.atoms).then(|| CentredConformer::new(points));
             conformers.iter().map(one).collect()
         };
         let (generated, references) = (centred(generated)?, centred(references)?);
-        let row = |g: &Centred| references.iter().map(|r| self.superposition.rmsd(g, r)).collect();
+        let row = |g: &CentredConformer| references.iter().map(|r| self.superposition.rmsd(g, r)).collect();
         Some(generated.par_iter().map(row).collect())
     }
 
     /// The least RMSD of two centred conformers, which must have as many atoms as the molecule.
-    pub(super) fn centred_rmsd(&self, a: &Centred, b: &Centred) -> LeastRmsd {
+    pub(super) fn centred_rmsd(&self, a: &CentredConformer, b: &CentredConformer) -> LeastRmsd {
         self.superposition.rmsd(a, b)
     }
 

@@ -18,7 +18,7 @@ use super::request::AuditPlan;
 use super::row_label::RowLabel;
 use super::sample::{TextVerdict, judge, judged_blocks, split};
 use super::smoke::bias;
-use crate::corpus::Skipped;
+use crate::corpus::SkippedRecord;
 use crate::generation::{GenerationRun, TextsHeader};
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
@@ -63,7 +63,7 @@ pub(super) struct JudgedFile {
     /// The number of records that could not be judged.
     pub skipped: u64,
     /// The first of these records.
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
     /// The number of rows that were not asked for.
     #[serde(default)]
     pub left_out: u64,

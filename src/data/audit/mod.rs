@@ -65,9 +65,9 @@ mod worst;
 
 pub use block::{BlockVerdict, goes_on, judge_block};
 pub use block_faults::{BlockFault, FaultyBlock};
-pub use by_text::{Audited, AuditedTexts};
+pub use by_text::{AuditResult, AuditedTexts};
 pub use counts::{DriftHistogram, SampleCounts};
-pub use coverage::Missing;
+pub use coverage::MissingPolicy;
 pub use encoding::EncodingCounts;
 pub use energies::{
     AnsweredText, EnergyFigures, EnergyReport, EnergyText, StrainFigures, TextEnergy, energy_report,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::by_text::{AuditedTexts, Placed};
+use super::by_text::{AuditedTexts, PlacedText};
 use super::coverage::Deviations;
 use super::ensemble::{
     BestOf, EnsembleMeasures, ExpectedHits, MoleculeEnsemble, MoleculeHits, MoleculeMeasures,
@@ -75,7 +75,7 @@ pub struct PromptNats {
 
 /// The texts of one molecule in one row of a file.
 struct MoleculeTexts<'a> {
-    first: Placed<'a>,
+    first: PlacedText<'a>,
     texts: usize,
     passed: usize,
     /// The distinct SMILES of the prompts: several if isomers are pooled.

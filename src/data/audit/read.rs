@@ -30,11 +30,11 @@ use serde::de::{DeserializeSeed, IgnoredAny};
 use super::document::{Report, rows_of};
 use super::molecules;
 use super::records::{FULL, Reader, RowField};
-pub use super::records::{Listed, Record, SmokeHead};
+pub use super::records::{Record, SmokeHead, SmokePosition};
 use super::rows::{Read, Row};
 use crate::corpus::fields::TEXT_FIELDS;
 use crate::corpus::table::{self, FirstLine, Header, RowBlocks, whole_fields};
-use crate::corpus::{Format, MAX_LINE_BYTES, RowFilter, Skipped, is_tar, whole};
+use crate::corpus::{Format, MAX_LINE_BYTES, RowFilter, SkippedRecord, is_tar, whole};
 use crate::generation::TextsHeader;
 use crate::parameter;
 use drift_core::encoding::Encoding;
@@ -55,7 +55,7 @@ pub struct FileRecords {
     /// The number of other records.
     pub skipped: u64,
     /// The first of these.
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
     /// The figures that a smoke report states.
     pub head: Option<SmokeHead>,
     /// The number of rows that were not asked for.

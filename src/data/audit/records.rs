@@ -8,7 +8,7 @@ use super::row_label::RowLabel;
 use super::rows::{FieldText, LP_FIELD, Read, Reading, Row};
 use super::sample::split;
 use crate::corpus::fields::{TEXT_FIELDS, is_inside_tags};
-use crate::corpus::{MAX_LINE_BYTES, RowFilter, SKIPPED_LISTED, Skipped};
+use crate::corpus::{MAX_LINE_BYTES, RowFilter, SKIPPED_LISTED, SkippedRecord};
 use crate::generation::TextsHeader;
 use crate::parameter;
 use drift_core::encoding::{Encoding, TrailingZeros};
@@ -88,12 +88,12 @@ pub struct Record {
     pub tokens: Option<u64>,
     /// The position of the text in a smoke report, if it comes from one. The first text of a molecule is the one that 3DMolGen
     /// validates.
-    pub listed: Option<Listed>,
+    pub listed: Option<SmokePosition>,
 }
 
 /// The position of a text in a smoke report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listed {
+pub struct SmokePosition {
     /// Whether its molecule is among the passes.
     pub in_passes: bool,
     /// The index of the text among those of its molecule, from 0.
@@ -131,7 +131,7 @@ pub(super) struct Reader {
     /// The memory that the records take, in bytes.
     kept_bytes: usize,
     pub skipped: u64,
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
     pub head: Option<SmokeHead>,
     /// The number of rows that were not asked for.
     pub left_out: u64,
@@ -205,8 +205,9 @@ impl Reader {
             Err(problem) => return self.skip(place.to_owned(), problem),
         };
         let said = self.common(&mut row);
-        let listed =
-            |generation, with_all| in_passes.map(|in_passes| Listed { in_passes, generation, with_all });
+        let listed = |generation, with_all| {
+            in_passes.map(|in_passes| SmokePosition { in_passes, generation, with_all })
+        };
         let isomers = std::mem::take(&mut row.isomers);
         let is_grouped = !isomers.is_empty();
         for (smiles, texts) in isomers {
@@ -333,7 +334,7 @@ impl Reader {
     pub(super) fn skip(&mut self, record: String, reason: String) {
         self.skipped += 1;
         if self.skipped_records.len() < SKIPPED_LISTED {
-            self.skipped_records.push(Skipped { file: self.name.clone(), record, reason }.shown());
+            self.skipped_records.push(SkippedRecord { file: self.name.clone(), record, reason }.shown());
         }
     }
 

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::chemistry::{Chemistry, ChemistryReport, MoleculeChemistry};
-use super::coverage::{Deviations, Missing};
+use super::coverage::{Deviations, MissingPolicy};
 use super::geometry::{COVERAGE_THRESHOLD_ANGSTROM, Conformation, Coverage, Topology};
 use super::judging::reordered;
 use super::other_molecules::OtherMolecules;
@@ -348,14 +348,14 @@ impl GeometryReport {
     }
 
     /// What a reader of the figures should know: one sentence each.
-    pub(super) fn warnings(&self, missing: Missing) -> impl Iterator<Item = String> {
+    pub(super) fn warnings(&self, missing: MissingPolicy) -> impl Iterator<Item = String> {
         self.inexact().into_iter().chain(self.uncovered(missing))
     }
 
     /// A sentence, if molecules of the references have no text and count 0.
-    fn uncovered(&self, missing: Missing) -> Option<String> {
+    fn uncovered(&self, missing: MissingPolicy) -> Option<String> {
         let (count, all) = (self.without_text, self.molecules);
-        (count > 0 && missing == Missing::Zero).then(|| {
+        (count > 0 && missing == MissingPolicy::Zero).then(|| {
             format!("{count} of the {all} molecules of the references have no text and count 0 in COV")
         })
     }

@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use super::block_faults::FaultyBlock;
 use super::chemistry::ChemistryReport;
-use super::coverage::Missing;
+use super::coverage::MissingPolicy;
 use super::energies::EnergyReport;
 use super::group::FileReport;
 use super::pairs::PairedComparison;
 use super::runs::AuditRun;
 use super::smoke::{ForeignPrompt, TheirReport};
 use super::text_encoding::EncodingFrom;
-use crate::corpus::Skipped;
+use crate::corpus::SkippedRecord;
 use drift_core::chem::Isotopes;
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
@@ -54,7 +54,7 @@ pub struct AuditReport {
     /// The chemistry of the references of requested molecules; `None` without references.
     pub reference_chemistry: Option<ChemistryReport>,
     /// The treatment of molecules without a usable conformer in coverage and matching.
-    pub missing: Missing,
+    pub missing: MissingPolicy,
     /// Whether isotope labels told molecules and their atoms apart.
     pub isotopes: Isotopes,
     /// Energies and strain; `None` without an energy program.
@@ -75,7 +75,7 @@ pub struct AuditReport {
     /// The number of records that could not be judged.
     pub skipped: u64,
     /// The first of these records.
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
     /// The number of rows that were not asked for.
     pub left_out: u64,
 }

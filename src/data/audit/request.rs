@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::coverage::Missing;
+use super::coverage::MissingPolicy;
 use super::ensemble::{EnsembleMeasures, MoleculeMeasures};
 use super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use super::records::{Record, RowField};
@@ -48,7 +48,7 @@ pub struct AuditRequest {
     /// Whether texts that pass only by the rules of 3DMolGen are compared with references too, read by these rules.
     pub as_3dmolgen: bool,
     /// The treatment of molecules without a usable conformer.
-    pub missing: Missing,
+    pub missing: MissingPolicy,
     /// Whether texts are compared under the SMILES that their records name for pooling, with the references of all its isomers.
     pub pool: bool,
     /// Whether all conformers of a text are judged, or only the first.

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::coverage::Missing;
+use super::coverage::MissingPolicy;
 use super::ensemble::{
     ClusterReport, EnsembleMeasures, Flexibility, HitReport, MoleculeEnsemble, MoleculeHits, SizedHits,
 };
@@ -32,7 +32,7 @@ impl RowEnsembles {
 /// Molecules follow one another by their skeletons, so that files and evaluations sum in one order.
 fn hit_report(group: &Group, measured: &Measured, request: &AuditRequest) -> HitReport {
     let counted =
-        measured.par_iter().filter(|(_, one)| request.missing == Missing::Zero || !one.rmsd.is_empty());
+        measured.par_iter().filter(|(_, one)| request.missing == MissingPolicy::Zero || !one.rmsd.is_empty());
     let molecules = counted.filter_map(|(skeleton, deviations)| {
         let texts = group.compared.get(skeleton).copied().unwrap_or(0);
         let hits = MoleculeHits::new(&request.ensembles, texts, deviations)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::block_faults::{EXAMPLES, FaultyBlock, keep};
-use super::by_text::{Audited, AuditedTexts, TextsOfFile};
+use super::by_text::{AuditResult, AuditedTexts, TextsOfFile};
 use super::chemistry::ChemistryReport;
 use super::compared_rows::compare;
 use super::energies::{EnergyReport, energy_report};
@@ -19,7 +19,7 @@ use super::row_label::RowLabel;
 use super::runs::{RowReferences, rows_of_files, worst_by_row};
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use super::text_encoding::{Evidence, TextEncoding};
-use crate::corpus::{ReadSummary, SKIPPED_LISTED, Skipped};
+use crate::corpus::{ReadSummary, SKIPPED_LISTED, SkippedRecord};
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::{InputHash, Job, Provenance, Unit};
@@ -37,7 +37,7 @@ pub fn audit(plan: &AuditPlan, job: &Job) -> Result<AuditReport> {
 ///
 /// # Errors
 /// As [`audit`].
-pub fn audit_texts(plan: &AuditPlan, job: &Job) -> Result<Audited> {
+pub fn audit_texts(plan: &AuditPlan, job: &Job) -> Result<AuditResult> {
     let files = read_files(&plan.request.files, plan, job)?;
     let found = Evidence::of_files(plan, &files)?;
     let texts = TextEncoding::decide(plan, &found, job)?;
@@ -52,7 +52,7 @@ struct AllFiles {
     theirs: Vec<TheirReport>,
     warnings: Vec<String>,
     skipped: u64,
-    skipped_records: Vec<Skipped>,
+    skipped_records: Vec<SkippedRecord>,
 }
 
 impl AllFiles {
@@ -85,7 +85,7 @@ pub(super) fn report(
     texts: TextEncoding,
     files: Vec<JudgedFile>,
     job: &Job,
-) -> Result<Audited> {
+) -> Result<AuditResult> {
     let TextEncoding { encoding, from: encoding_from } = texts;
     let placeholder = plan.request.tokenizer.as_ref().map(|_| plan.placeholder(encoding)).transpose()?;
     let AllFiles { total, examples, theirs, mut warnings, mut skipped, mut skipped_records } =
@@ -144,7 +144,7 @@ pub(super) fn report(
     let seed = files.iter().find_map(|file| file.generation.as_ref()).map_or(0, |stated| stated.seed);
     let files = files.into_iter().map(|file| TextsOfFile::new(file, plan.request.isotopes)).collect();
     let texts = AuditedTexts { files, measured: measured.unwrap_or_default() };
-    let mut audited = Audited { report, texts };
+    let mut audited = AuditResult { report, texts };
     compare(plan, &mut audited, &rows, seed)?;
     Ok(audited)
 }

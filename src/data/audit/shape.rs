@@ -7,7 +7,7 @@
 //!   exchanged.
 
 use super::spread::spread;
-use super::superposition::Centred;
+use super::superposition::CentredConformer;
 
 /// The largest rounding error of the sums, in Å.
 const ROUNDING: f64 = 1e-9;
@@ -23,7 +23,11 @@ pub(super) struct Shape {
 
 impl Shape {
     /// The shape of a conformer. `orbits` are the sets of atoms that symmetric orders exchange.
-    pub(super) fn from_config(conformer: &[[f64; 3]], centred: &Centred, orbits: &[Vec<usize>]) -> Self {
+    pub(super) fn from_config(
+        conformer: &[[f64; 3]],
+        centred: &CentredConformer,
+        orbits: &[Vec<usize>],
+    ) -> Self {
         let points = centred.points();
         let n = points.len() as f64;
         let mut radii: Vec<f64> =

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
-use super::by_text::Audited;
+use super::by_text::AuditResult;
 use super::judged::{JudgedFile, judge_files};
 use super::request::AuditPlan;
 use super::run::{read_files, report};
@@ -59,7 +59,7 @@ pub fn audit_shard(plan: &AuditPlan, shard: &mut FilesShard, job: &Job) -> Resul
 /// # Errors
 /// If the output of a part is not what its shard wrote, or a part was judged in another encoding than all texts together imply;
 /// also the errors of [`audit`](super::audit()).
-pub fn merge_audited(plan: &AuditPlan, shards: &MergedFiles, job: &Job) -> Result<Audited> {
+pub fn merge_audited(plan: &AuditPlan, shards: &MergedFiles, job: &Job) -> Result<AuditResult> {
     let (mut heads, mut files) = (Vec::new(), Vec::new());
     for (path, part) in &shards.parts {
         let fail = |e| job.check().err().unwrap_or_else(|| Error::io(path, e));

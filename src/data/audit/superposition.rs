@@ -38,7 +38,7 @@ pub(super) struct Superposition {
 
 /// A conformer centred at the origin.
 #[derive(Debug, Clone)]
-pub(super) struct Centred {
+pub(super) struct CentredConformer {
     points: Vec<[f64; 3]>,
     /// The sum of squares of its coordinates.
     squares: f64,
@@ -53,11 +53,11 @@ pub struct LeastRmsd {
     pub is_exact: bool,
 }
 
-impl Centred {
+impl CentredConformer {
     pub(super) fn new(points: &[[f64; 3]]) -> Self {
         let points = centred(points);
         let squares = points.iter().flatten().map(|x| x * x).sum();
-        Centred { points, squares }
+        CentredConformer { points, squares }
     }
 
     pub(super) fn points(&self) -> &[[f64; 3]] {
@@ -82,7 +82,7 @@ impl Superposition {
     }
 
     /// The least RMSD. Both conformers must have as many points as the molecule.
-    pub(super) fn rmsd(&self, a: &Centred, b: &Centred) -> LeastRmsd {
+    pub(super) fn rmsd(&self, a: &CentredConformer, b: &CentredConformer) -> LeastRmsd {
         let mut matrix = Matrix::default();
         self.fixed.iter().for_each(|atom| add_product(&mut matrix, a.points[*atom], b.points[*atom]));
         let mut search =

@@ -9,7 +9,7 @@ use super::request::AuditPlan;
 use super::sample::split;
 use crate::corpus::looks_like_bins;
 use crate::parameter;
-use drift_core::encoding::{Encoding, TrailingZeros, Written};
+use drift_core::encoding::{DecimalForms, Encoding, TrailingZeros};
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 
@@ -215,14 +215,14 @@ fn undecided(found: EncodingCounts) -> Error {
 
 /// The encoding in which the references are written; `None` if both fit, or neither.
 fn references_encoding(plan: &AuditPlan, job: &Job) -> Result<Option<Encoding>> {
-    let mut written = Written::ANY;
+    let mut written = DecimalForms::ANY;
     plan.references().read(job, &mut |batch| {
         written = batch.conformers.iter().fold(written, |written, conformer| written.join(conformer.written));
         Ok(())
     })?;
     Ok(match written {
-        Written { fixed: true, stripped: false } => Some(plan.like.with_zeros(TrailingZeros::Kept)),
-        Written { fixed: false, stripped: true } => Some(plan.like.with_zeros(TrailingZeros::Removed)),
+        DecimalForms { fixed: true, stripped: false } => Some(plan.like.with_zeros(TrailingZeros::Kept)),
+        DecimalForms { fixed: false, stripped: true } => Some(plan.like.with_zeros(TrailingZeros::Removed)),
         _ => None,
     })
 }

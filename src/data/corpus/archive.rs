@@ -8,7 +8,7 @@ use zip::{CompressionMethod, ZipArchive};
 
 use super::damage::{damaged, read_error};
 use super::tar::{Kind, Member as TarMember, Tar};
-use super::{Context, Skipped};
+use super::{Context, SkippedRecord};
 use drift_core::error::{Error, Result, one_line};
 use drift_core::io::{decompressed, drain};
 
@@ -19,7 +19,7 @@ pub(super) enum Member<'a> {
     /// A file: its name, `archive:member`, and its decompressed content.
     File(String, &'a mut dyn BufRead),
     /// A member that is not a file.
-    Skipped(Skipped),
+    Skipped(SkippedRecord),
 }
 
 /// Reads the tar archive `name` and passes its files to `each`. Folders and hidden files are left out.
@@ -47,7 +47,7 @@ pub(super) fn read_tar(
         };
         if let Some(reason) = reason {
             let (record, reason) = ("member".to_owned(), reason.to_owned());
-            each(Member::Skipped(Skipped { file, record, reason }))?;
+            each(Member::Skipped(SkippedRecord { file, record, reason }))?;
             continue;
         }
         // Formats are detected by content, as for files outside of archives.
@@ -95,7 +95,7 @@ pub(super) fn read_zip(
         };
         let skipped = |reason: &str| {
             let (file, record, reason) = (file.clone(), "member".to_owned(), reason.to_owned());
-            Member::Skipped(Skipped { file, record, reason })
+            Member::Skipped(SkippedRecord { file, record, reason })
         };
         if let Some(reason) = reason {
             each(skipped(reason))?;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::collect::Finished;
+use super::collect::CollectedRecord;
 use super::frame::{self, fixed};
 use super::labels::Labels;
 use super::perceive::{BondCounts, check_bonds, perceive};
@@ -178,7 +178,7 @@ impl Atoms {
     ///
     /// # Errors
     /// A reason: no heavy atom, an unknown element, a coordinate out of range, or bonds for another number of atoms.
-    pub(super) fn finish(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
+    pub(super) fn finish(&mut self, labels: &Labels<'_>) -> Result<CollectedRecord, String> {
         // The atoms are dropped in any case, so that a bad molecule leaves none for the next one.
         let conformer = self.conformer(labels);
         self.clear();
@@ -189,7 +189,7 @@ impl Atoms {
 
     /// Combines all data on a molecule: `numbers` and `angstrom` of all atoms, hydrogens included, exactly as in the file; `fixed`,
     /// the same truncated; `structure`, if the file has bonds; and `labels`.
-    fn conformer(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
+    fn conformer(&mut self, labels: &Labels<'_>) -> Result<CollectedRecord, String> {
         if let Some(structure) = &self.structure
             && structure.atoms.len() != self.numbers.len()
         {
@@ -198,7 +198,7 @@ impl Atoms {
         match self.in_smiles_order(labels) {
             Err(reason) if !self.smiles.is_required() => {
                 let conformer = self.in_file_order(labels.molecule)?;
-                Ok(Finished { in_file_order: Some(reason), ..conformer.into() })
+                Ok(CollectedRecord { in_file_order: Some(reason), ..conformer.into() })
             }
             outcome => outcome,
         }
@@ -229,7 +229,7 @@ impl Atoms {
     ///
     /// # Errors
     /// A reason: the molecule has no SMILES, or its atoms do not match it.
-    fn in_smiles_order(&mut self, labels: &Labels<'_>) -> Result<Finished, String> {
+    fn in_smiles_order(&mut self, labels: &Labels<'_>) -> Result<CollectedRecord, String> {
         // Of isomers pooled under one key, choose the one that specifies all stereo of the coordinates.
         for (isomer, _) in labels.pool.iter().flat_map(|pool| &pool.isomers) {
             if let Ok(ordered) = self.ordered(isomer)?
@@ -261,7 +261,7 @@ impl Atoms {
         ordered: Ordered,
         name: Option<&str>,
         labels: &Labels<'_>,
-    ) -> Result<Finished, String> {
+    ) -> Result<CollectedRecord, String> {
         let open_stereo = (!ordered.open.is_empty()).then(|| ordered.open.to_string());
         let coordinates = self.coordinates(ordered.order.iter().map(|at| *at as usize))?;
         let conformer = Conformer {
@@ -270,7 +270,7 @@ impl Atoms {
             pool: labels.pool.cloned(),
             ..Conformer::new(ordered.smiles, ordered.skeleton, coordinates)
         };
-        Ok(Finished { open_stereo, ..conformer.into() })
+        Ok(CollectedRecord { open_stereo, ..conformer.into() })
     }
 
     /// The coordinates of some atoms in order, in the frame of these atoms: hydrogens that the text lacks do not count.

@@ -1,6 +1,6 @@
 //! Collects records into batches, for readers that process a file record by record.
 
-use super::{Batch, Conformer, Context, Emit, SKIPPED_LISTED, Skipped};
+use super::{Batch, BatchSink, Conformer, Context, SKIPPED_LISTED, SkippedRecord};
 use drift_core::error::Result;
 
 /// The number of atoms in a batch: about 1 MB of coordinates.
@@ -10,7 +10,7 @@ const BATCH_RECORDS: usize = 1 << 12;
 
 /// A conformer that was read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Finished {
+pub(super) struct CollectedRecord {
     pub conformer: Conformer,
     /// The reason why its atoms stay in file order, if they do although the file could have had a text.
     pub in_file_order: Option<String>,
@@ -18,9 +18,9 @@ pub(super) struct Finished {
     pub open_stereo: Option<String>,
 }
 
-impl From<Conformer> for Finished {
+impl From<Conformer> for CollectedRecord {
     fn from(conformer: Conformer) -> Self {
-        Finished { conformer, in_file_order: None, open_stereo: None }
+        CollectedRecord { conformer, in_file_order: None, open_stereo: None }
     }
 }
 
@@ -28,7 +28,7 @@ impl From<Conformer> for Finished {
 pub(super) struct Collector<'a, 'e> {
     file: String,
     context: Context<'a>,
-    emit: &'a mut Emit<'e>,
+    emit: &'a mut BatchSink<'e>,
     batch: Batch,
     atoms: usize,
     /// How many records were listed for being in file order, and for open stereo.
@@ -37,26 +37,26 @@ pub(super) struct Collector<'a, 'e> {
 
 impl<'a, 'e> Collector<'a, 'e> {
     /// A collector for the records of `file`.
-    pub(super) fn new(file: String, context: Context<'a>, emit: &'a mut Emit<'e>) -> Self {
+    pub(super) fn new(file: String, context: Context<'a>, emit: &'a mut BatchSink<'e>) -> Self {
         Collector { file, context, emit, batch: Batch::default(), atoms: 0, listed: [0; 2] }
     }
 
     /// Adds a record, or the reason why it is skipped. `record` describes the record and its position.
     pub(super) fn push(
         &mut self,
-        outcome: Result<Finished, String>,
+        outcome: Result<CollectedRecord, String>,
         record: impl Fn() -> String,
     ) -> Result<()> {
         match outcome {
             Ok(finished) => {
-                let Finished { conformer, in_file_order, open_stereo } = finished;
+                let CollectedRecord { conformer, in_file_order, open_stereo } = finished;
                 self.batch.open_stereo_count += u64::from(open_stereo.is_some());
                 let lists = [&mut self.batch.in_file_order, &mut self.batch.open_stereo];
                 let reasons = [in_file_order, open_stereo];
                 for ((list, listed), reason) in lists.into_iter().zip(&mut self.listed).zip(reasons) {
                     if let Some(reason) = reason.filter(|_| *listed < SKIPPED_LISTED) {
                         *listed += 1;
-                        list.push(Skipped { file: self.file.clone(), record: record(), reason });
+                        list.push(SkippedRecord { file: self.file.clone(), record: record(), reason });
                     }
                 }
                 self.atoms += conformer.coordinates.len();
@@ -64,7 +64,7 @@ impl<'a, 'e> Collector<'a, 'e> {
             }
             Err(reason) => {
                 let (file, record) = (self.file.clone(), record());
-                self.batch.skipped.push(Skipped { file, record, reason });
+                self.batch.skipped.push(SkippedRecord { file, record, reason });
             }
         }
         let records = self.batch.conformers.len() + self.batch.skipped.len();

@@ -4,9 +4,9 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use super::summary::ReadSummary;
-use super::{Context, Emit, Frame, ReadOptions, Source, jsonl, lines, read};
+use super::{BatchSink, Context, Frame, ReadOptions, Source, jsonl, lines, read};
 use crate::parameter;
-use drift_core::encoding::{Encoding, Precision, Reading, Written};
+use drift_core::encoding::{DecimalForms, Encoding, Precision, Reading};
 use drift_core::error::{Error, Result};
 use drift_core::io;
 use drift_core::job::{InputHash, Job, Unit};
@@ -17,7 +17,7 @@ pub trait Conformers: Sync {
     ///
     /// # Errors
     /// As [`read`](super::read()).
-    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary>;
+    fn read(&self, job: &Job, emit: &mut BatchSink<'_>) -> Result<ReadSummary>;
 
     /// Refuses a source that can be read only once, such as a pipe.
     ///
@@ -43,7 +43,7 @@ pub struct Files {
 }
 
 impl Conformers for Files {
-    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
+    fn read(&self, job: &Job, emit: &mut BatchSink<'_>) -> Result<ReadSummary> {
         read(&self.inputs, &self.options, job, emit)
     }
 
@@ -72,7 +72,12 @@ pub fn files_or_embedded(inputs: &[PathBuf], options: ReadOptions) -> Box<dyn Co
     };
     if let Some(corpus) = named {
         let picks_rows = !options.rows.is_empty();
-        return Box::new(Embedded { corpus, frame: options.frame, reading: options.reading, picks_rows });
+        return Box::new(EmbeddedConformers {
+            corpus,
+            frame: options.frame,
+            reading: options.reading,
+            picks_rows,
+        });
     }
     Box::new(Files { inputs: inputs.to_vec(), options })
 }
@@ -137,7 +142,7 @@ const SMALL_TRAIN_SHA256: &str = "f6f5d67778fdfb75113a6480f386731298d0ca61f89956
 ///
 /// Its coordinates are valid in the fixed and the stripped encoding. They have four decimals; for fewer they are truncated.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Embedded {
+pub struct EmbeddedConformers {
     /// The corpus.
     pub corpus: EmbeddedCorpus,
     /// The frame of the returned coordinates. Those in the file are in the principal axes.
@@ -148,8 +153,8 @@ pub struct Embedded {
     pub picks_rows: bool,
 }
 
-impl Conformers for Embedded {
-    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
+impl Conformers for EmbeddedConformers {
+    fn read(&self, job: &Job, emit: &mut BatchSink<'_>) -> Result<ReadSummary> {
         let (_, file, bytes) = self.corpus.entry();
         let name = format!("corpora/{file}");
         if self.picks_rows {
@@ -184,7 +189,7 @@ impl Conformers for Embedded {
         let mut summary = read_from(jsonl::read, source, &options, job, emit)?;
         summary.inputs.push(self.corpus.source());
         // Its texts are in one encoding, but the coordinates are valid in the fixed and the stripped one.
-        summary.written = Written::ANY;
+        summary.written = DecimalForms::ANY;
         Ok(summary)
     }
 
@@ -198,7 +203,7 @@ impl Conformers for Embedded {
 pub struct Texts<'t>(pub &'t str);
 
 impl Conformers for Texts<'_> {
-    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
+    fn read(&self, job: &Job, emit: &mut BatchSink<'_>) -> Result<ReadSummary> {
         let name = "texts";
         let source = Source { name: name.to_owned(), reader: &mut self.0.as_bytes() };
         let mut summary = read_from(lines::read_plain, source, &ReadOptions::default(), job, emit)?;
@@ -209,7 +214,7 @@ impl Conformers for Texts<'_> {
 }
 
 /// The function that reads a format.
-type Reader = fn(Source<'_>, Context<'_>, &mut Emit<'_>) -> Result<()>;
+type Reader = fn(Source<'_>, Context<'_>, &mut BatchSink<'_>) -> Result<()>;
 
 /// Reads data in memory.
 fn read_from(
@@ -217,7 +222,7 @@ fn read_from(
     source: Source<'_>,
     options: &ReadOptions,
     job: &Job,
-    emit: &mut Emit<'_>,
+    emit: &mut BatchSink<'_>,
 ) -> Result<ReadSummary> {
     let mut summary = ReadSummary::default();
     job.observer().begin("reading", None, Unit::Items);

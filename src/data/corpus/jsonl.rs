@@ -15,7 +15,7 @@ use super::fields::{
 };
 use super::lines::LineFormat;
 use super::row_text::RowText;
-use super::{Cells, Context, Emit, Format, IsomerPool, ReadOptions, Source, json_columns, lines};
+use super::{BatchSink, Cells, Context, Format, IsomerPool, ReadOptions, Source, json_columns, lines};
 use drift_core::error::Result;
 use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 use drift_core::text::{SMILES_CLOSE, SMILES_OPEN};
@@ -24,7 +24,7 @@ use drift_core::text::{SMILES_CLOSE, SMILES_OPEN};
 ///
 /// # Errors
 /// If the stream is damaged, the job was cancelled, or `emit` fails.
-pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut BatchSink<'_>) -> Result<()> {
     lines::read(source, context, emit, LineFormat { format: Format::Jsonl, parse: texts })
 }
 
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
     use crate::corpus::row_text::RowError;
     use crate::corpus::{Conformer, RowFilter};
-    use drift_core::encoding::{Reading, Written};
+    use drift_core::encoding::{DecimalForms, Reading};
 
     /// The conformers of a line, or why it has none.
     fn conformers(line: &str) -> Result<Vec<Conformer>, RowError> {
@@ -282,7 +282,7 @@ mod tests {
             "embedded_smiles_stripped": "[C]<1,2,3>", "embedded_smiles": "[C]<1.0000,2.0000,3.0000>"}"#;
         let read = conformer(both).unwrap();
         assert_eq!((&*read.molecule, &*read.skeleton), ("C\\C", "[C]<>"));
-        assert_eq!(read.written, Written { fixed: true, stripped: false });
+        assert_eq!(read.written, DecimalForms { fixed: true, stripped: false });
         for (line, molecule) in [
             (r#"{"embedded_smiles": null, "embedded_smiles_stripped": "[C]<1,2,3>", "smiles": "C"}"#, "C"),
             (r#"{"note": "a]<b", "text": "[SMILES]CC[/SMILES][CONFORMER][C]<1,2,3>[/CONFORMER]"}"#, "CC"),

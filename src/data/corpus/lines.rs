@@ -12,7 +12,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use super::damage::read_error;
 use super::queue::Queue;
 use super::row_text::{RowLine, RowText, take_row};
-use super::{Batch, Context, Emit, Format, ReadOptions, RowLayout, Source};
+use super::{Batch, BatchSink, Context, Format, ReadOptions, RowLayout, Source};
 use drift_core::error::Result;
 use drift_core::io::BoundedLines;
 
@@ -42,7 +42,7 @@ const BLOCK_LINES: usize = 1 << 14;
 pub(super) fn read(
     source: Source<'_>,
     context: Context<'_>,
-    emit: &mut Emit<'_>,
+    emit: &mut BatchSink<'_>,
     LineFormat { format, parse }: LineFormat,
 ) -> Result<()> {
     let file: Arc<str> = source.name.into();
@@ -63,7 +63,7 @@ pub(super) fn read(
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) fn read_plain(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+pub(crate) fn read_plain(source: Source<'_>, context: Context<'_>, emit: &mut BatchSink<'_>) -> Result<()> {
     let parse: ParseLine = |line, _| Ok(Some(vec![RowText::alone(line)]));
     read(source, context, emit, LineFormat { format: Format::Plain, parse })
 }

@@ -54,7 +54,7 @@ mod xyz;
 
 use std::sync::Arc;
 
-pub use conformers::{Conformers, Embedded, EmbeddedCorpus, Files, Texts, files_or_embedded};
+pub use conformers::{Conformers, EmbeddedConformers, EmbeddedCorpus, Files, Texts, files_or_embedded};
 pub use lines::MAX_LINE_BYTES;
 pub use names::Names;
 pub(crate) use plain::looks_like_bins;
@@ -75,7 +75,7 @@ pub use summary::{ReadSummary, SKIPPED_LISTED};
 use serde::{Deserialize, Serialize};
 
 use drift_core::chem::SmilesNotes;
-use drift_core::encoding::{Encoding, Fixed, Reading, Written};
+use drift_core::encoding::{DecimalForms, Encoding, Fixed, Reading};
 use drift_core::error::{one_line, shortened_end, shortened_middle};
 
 /// One conformer: the coordinates of its heavy atoms and its skeleton text.
@@ -92,7 +92,7 @@ pub struct Conformer {
     /// The source of the atom order.
     pub order: AtomOrder,
     /// Which decimals the text agreed with, fixed or stripped; both for formats without text.
-    pub written: Written,
+    pub written: DecimalForms,
     /// The name that the file gives the conformer, if names were requested.
     pub id: Option<Arc<str>>,
     /// What was found about `molecule`, if it is a SMILES that was parsed for this conformer.
@@ -105,7 +105,7 @@ impl Conformer {
     /// A conformer with its atoms in the order of a SMILES, no text that disagrees with a way of writing decimals, and no name,
     /// notes or pool.
     pub fn new(molecule: Arc<str>, skeleton: Arc<str>, coordinates: Vec<[Fixed; 3]>) -> Self {
-        let (order, written) = (AtomOrder::Smiles, Written::ANY);
+        let (order, written) = (AtomOrder::Smiles, DecimalForms::ANY);
         Conformer {
             molecule,
             skeleton,
@@ -141,7 +141,7 @@ pub enum AtomOrder {
 
 /// A record that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
+pub struct SkippedRecord {
     /// The file; for a member of an archive, followed by `:` and the member.
     pub file: String,
     /// The record and its position: `line 12`, `molecule 3 (CCO), conformer 7`, `block 2`.
@@ -150,16 +150,16 @@ pub struct Skipped {
     pub reason: String,
 }
 
-impl Skipped {
+impl SkippedRecord {
     /// The largest number of characters of each part in reports, since parts may quote the input.
     const CHARACTERS: usize = 240;
 
     /// A copy for display and reports: each part on one line of bounded length.
     #[must_use]
-    pub fn shown(&self) -> Skipped {
+    pub fn shown(&self) -> SkippedRecord {
         let end = |text: &str| shortened_end(&one_line(text), Self::CHARACTERS);
         let file = shortened_middle(&one_line(&self.file), Self::CHARACTERS);
-        Skipped { file, record: end(&self.record), reason: end(&self.reason) }
+        SkippedRecord { file, record: end(&self.record), reason: end(&self.reason) }
     }
 }
 
@@ -169,11 +169,11 @@ pub struct Batch {
     /// The records that were read.
     pub conformers: Vec<Conformer>,
     /// The records that could not be read.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedRecord>,
     /// The first of the read records whose atoms stay in file order, with the reason.
-    pub in_file_order: Vec<Skipped>,
+    pub in_file_order: Vec<SkippedRecord>,
     /// The first of the read records with stereo that their SMILES leaves open, with its position.
-    pub open_stereo: Vec<Skipped>,
+    pub open_stereo: Vec<SkippedRecord>,
     /// The number of records with stereo that their SMILES leaves open.
     pub open_stereo_count: u64,
     /// The file that all the records come from; for a member of an archive, followed by `:` and the member. Empty if there is no
@@ -251,17 +251,17 @@ pub struct Context<'a> {
 }
 
 /// The function to which a reader passes its batches, in file order.
-pub type Emit<'a> = dyn FnMut(Batch) -> drift_core::error::Result<()> + 'a;
+pub type BatchSink<'a> = dyn FnMut(Batch) -> drift_core::error::Result<()> + 'a;
 
 #[cfg(test)]
 mod testing {
-    use super::{Batch, Context, Emit, ReadOptions, Source};
+    use super::{Batch, BatchSink, Context, ReadOptions, Source};
     use drift_core::error::Result;
     use drift_core::job::Job;
 
     /// All that a reader makes of a text.
     pub(super) fn read_all(
-        reader: fn(Source<'_>, Context<'_>, &mut Emit<'_>) -> Result<()>,
+        reader: fn(Source<'_>, Context<'_>, &mut BatchSink<'_>) -> Result<()>,
         text: &str,
     ) -> Batch {
         let job = Job::default();

@@ -8,7 +8,7 @@ use super::geom_pickle::{self, FoundMolecule};
 use super::labels::Labels;
 use super::pickle::Pickle;
 use super::rdkit::{Positions, RdConformer};
-use super::{Context, Emit, IsomerPool};
+use super::{BatchSink, Context, IsomerPool};
 use drift_core::chem::Graph;
 use drift_core::error::{Error, Result};
 
@@ -16,7 +16,7 @@ use drift_core::error::{Error, Result};
 ///
 /// # Errors
 /// If a pickle is damaged or uses a feature that drift does not read, the job was cancelled, or `emit` fails.
-pub(crate) fn read(bytes: &[u8], name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+pub(crate) fn read(bytes: &[u8], name: &str, context: Context<'_>, emit: &mut BatchSink<'_>) -> Result<()> {
     let mut collector = Collector::new(name.to_owned(), context, emit);
     let mut atoms = Atoms::new(context.options, name);
     let mut rest = bytes;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use super::{Batch, Emit};
+use super::{Batch, BatchSink};
 use drift_core::error::Result;
 
 const IN_FLIGHT_BYTES: usize = 8 << 20;
@@ -21,7 +21,7 @@ impl Queue {
         &mut self,
         bytes: usize,
         task: impl FnOnce() -> Result<Batch> + Send + 'static,
-        emit: &mut Emit<'_>,
+        emit: &mut BatchSink<'_>,
     ) -> Result<()> {
         // A record that was too long has no bytes, but still counts as a block.
         let bytes = bytes.max(1);
@@ -46,14 +46,14 @@ impl Queue {
     }
 
     /// Emits the results of all tasks.
-    pub(super) fn finish(mut self, emit: &mut Emit<'_>) -> Result<()> {
+    pub(super) fn finish(mut self, emit: &mut BatchSink<'_>) -> Result<()> {
         while !self.tasks.is_empty() {
             self.pop(emit)?;
         }
         Ok(())
     }
 
-    fn pop(&mut self, emit: &mut Emit<'_>) -> Result<()> {
+    fn pop(&mut self, emit: &mut BatchSink<'_>) -> Result<()> {
         if let Some((bytes, batch)) = self.tasks.pop_front() {
             self.bytes -= bytes;
             // A task always sends its batch: it could end without sending only by a panic, which aborts the process.

@@ -11,8 +11,8 @@ use super::source::{self, Format};
 use super::summary::ReadSummary;
 use super::walk::{self, InputFile};
 use super::{
-    Batch, Context, Emit, ReadOptions, Skipped, Source, jsonl, lines, msgpack, pickles, sdf, side_by_side,
-    table, xyz,
+    Batch, BatchSink, Context, ReadOptions, SkippedRecord, Source, jsonl, lines, msgpack, pickles, sdf,
+    side_by_side, table, xyz,
 };
 use drift_core::error::{Error, Result};
 use drift_core::io;
@@ -40,7 +40,7 @@ pub fn read(
     inputs: &[PathBuf],
     options: &ReadOptions,
     job: &Job,
-    emit: &mut Emit<'_>,
+    emit: &mut BatchSink<'_>,
 ) -> Result<ReadSummary> {
     let listing = Listing::from_inputs(inputs)?;
     let mut summary = listing.read(0..listing.len(), options, job, emit)?;
@@ -53,7 +53,7 @@ pub fn read(
 #[derive(Debug)]
 pub struct Listing {
     files: Vec<InputFile>,
-    not_files: Vec<Skipped>,
+    not_files: Vec<SkippedRecord>,
 }
 
 impl Listing {
@@ -91,7 +91,7 @@ impl Listing {
         files: Range<usize>,
         options: &ReadOptions,
         job: &Job,
-        emit: &mut Emit<'_>,
+        emit: &mut BatchSink<'_>,
     ) -> Result<ReadSummary> {
         let mut summary = ReadSummary::default();
         // If parts of the listing are read separately, only the first part counts these, so that none is counted twice.
@@ -133,7 +133,7 @@ impl Listing {
 }
 
 /// Reads one file of any format.
-fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Result<InputHash> {
+fn read_file(file: &InputFile, context: Context<'_>, emit: &mut BatchSink<'_>) -> Result<InputHash> {
     let place = file.place();
     let mut opened = io::open_any(&file.path, context.job);
     let prefix = source::prefix(&mut opened.reader).map_err(|e| read_error(&place, e))?;
@@ -179,12 +179,12 @@ fn read_file(file: &InputFile, context: Context<'_>, emit: &mut Emit<'_>) -> Res
 }
 
 /// Reads the members of the zip archive at `path`, which is called `name`.
-fn read_members(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+fn read_members(path: &Path, name: &str, context: Context<'_>, emit: &mut BatchSink<'_>) -> Result<()> {
     let archive = std::fs::File::open(path).map_err(|e| Error::io(path, e))?;
     read_zip(name, archive, context, &mut |member| take_member(member, context, emit))
 }
 
-fn take_member(member: Member<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+fn take_member(member: Member<'_>, context: Context<'_>, emit: &mut BatchSink<'_>) -> Result<()> {
     match member {
         Member::File(name, content) => read_member(name, content, context, emit),
         Member::Skipped(skipped) => emit(Batch { skipped: vec![skipped], ..Batch::default() }),
@@ -202,7 +202,7 @@ fn read_member(
     name: String,
     content: &mut dyn BufRead,
     context: Context<'_>,
-    emit: &mut Emit<'_>,
+    emit: &mut BatchSink<'_>,
 ) -> Result<()> {
     let prefix = source::prefix(content).map_err(|e| read_error(&name, e))?;
     let Some(format) = Format::from_prefix(&prefix) else { return emit(unknown(name, &prefix)) };
@@ -213,17 +213,22 @@ fn read_member(
 /// A batch that reports a file of unknown content as skipped.
 fn unknown(file: String, prefix: &[u8]) -> Batch {
     let (reason, _) = source::unknown(prefix);
-    Batch { skipped: vec![Skipped { file, record: "file".to_owned(), reason }], ..Batch::default() }
+    Batch { skipped: vec![SkippedRecord { file, record: "file".to_owned(), reason }], ..Batch::default() }
 }
 
 /// Passes a stream to the reader of its format.
-fn read_format(format: Format, source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+fn read_format(
+    format: Format,
+    source: Source<'_>,
+    context: Context<'_>,
+    emit: &mut BatchSink<'_>,
+) -> Result<()> {
     if !matches!(format, Format::Jsonl | Format::Table) {
         context.options.rows.refuse(&source.name, format.name())?;
     }
     context.options.needs.refuse(&source.name, format)?;
     let file: Arc<str> = source.name.as_str().into();
-    let emit: &mut Emit<'_> = &mut |batch| emit(batch.of_file(&file));
+    let emit: &mut BatchSink<'_> = &mut |batch| emit(batch.of_file(&file));
     match format {
         Format::Jsonl => jsonl::read(source, context, emit),
         Format::Plain => lines::read_plain(source, context, emit),
@@ -243,13 +248,13 @@ fn read_format(format: Format, source: Source<'_>, context: Context<'_>, emit: &
 }
 
 #[cfg(feature = "hdf5")]
-fn read_hdf5(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+fn read_hdf5(path: &Path, name: &str, context: Context<'_>, emit: &mut BatchSink<'_>) -> Result<()> {
     super::hdf5::read(path, name, context, emit)
 }
 
 /// Without the HDF5 library, the format is recognized but cannot be read.
 #[cfg(not(feature = "hdf5"))]
-fn read_hdf5(_: &Path, name: &str, _: Context<'_>, _: &mut Emit<'_>) -> Result<()> {
+fn read_hdf5(_: &Path, name: &str, _: Context<'_>, _: &mut BatchSink<'_>) -> Result<()> {
     Err(Error::input(
         name,
         "is HDF5, which this build of drift does not support",

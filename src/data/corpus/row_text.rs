@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{Batch, Cells, Conformer, Frame, IsomerPool, ReadOptions, Skipped, frame, plain};
+use super::{Batch, Cells, Conformer, Frame, IsomerPool, ReadOptions, SkippedRecord, frame, plain};
 use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::Error;
 use memchr::memmem;
@@ -157,9 +157,9 @@ pub(super) struct RowLine<'f> {
 }
 
 impl RowLine<'_> {
-    fn skipped(self, place: &str, reason: String) -> Skipped {
+    fn skipped(self, place: &str, reason: String) -> SkippedRecord {
         let behind = if place.is_empty() { String::new() } else { format!(", {place}") };
-        Skipped { file: self.file.to_owned(), record: format!("line {}{behind}", self.line), reason }
+        SkippedRecord { file: self.file.to_owned(), record: format!("line {}{behind}", self.line), reason }
     }
 }
 

@@ -18,12 +18,12 @@ use std::io;
 use std::sync::Arc;
 
 use super::atoms::Atoms;
-use super::collect::{Collector, Finished};
+use super::collect::{CollectedRecord, Collector};
 use super::damage::read_error;
 use super::labels::{Items, Labels};
 use super::lines::Lines;
 use super::names::leading_smiles;
-use super::{Context, Emit, Source};
+use super::{BatchSink, Context, Source};
 use drawing::drawing;
 use drift_core::chem::Graph;
 use drift_core::error::{Result, excerpt};
@@ -47,7 +47,7 @@ const MAX_V30_BYTES: usize = 64 << 10;
 ///
 /// # Errors
 /// If the stream is damaged, the job was cancelled, or `emit` fails.
-pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut BatchSink<'_>) -> Result<()> {
     let place = source.name.clone();
     let mut collector = Collector::new(source.name, context, emit);
     let mut atoms = Atoms::new(context.options, &place);
@@ -67,7 +67,7 @@ struct Record {
     label: String,
     /// The number of the molecule's last line that was understood, or of the first that was not.
     line: u64,
-    outcome: Result<Finished, String>,
+    outcome: Result<CollectedRecord, String>,
 }
 
 /// Why the reading of a molecule stops: bad content, or a failed read.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Skipped;
+use super::SkippedRecord;
 use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedLines, LineEnds};
 use drift_core::job::{InputHash, Job};
@@ -43,7 +43,7 @@ pub enum Rest {
 pub(crate) fn each_prompt(
     path: &Path,
     job: &Job,
-    visit: &mut dyn FnMut(Result<SmilesLine<'_>, Skipped>) -> Result<Rest>,
+    visit: &mut dyn FnMut(Result<SmilesLine<'_>, SkippedRecord>) -> Result<Rest>,
 ) -> Result<InputHash> {
     let mut opened = io::open(path, job);
     let fail = |error: std::io::Error| match error.kind() {
@@ -75,12 +75,13 @@ pub(crate) fn each_prompt(
 }
 
 /// The record of a skipped line of a file.
-pub(crate) fn skipped_line(path: &Path, line: u64, reason: &str) -> Skipped {
-    Skipped { file: io::file_name(path), record: format!("line {line}"), reason: reason.to_owned() }.shown()
+pub(crate) fn skipped_line(path: &Path, line: u64, reason: &str) -> SkippedRecord {
+    SkippedRecord { file: io::file_name(path), record: format!("line {line}"), reason: reason.to_owned() }
+        .shown()
 }
 
 /// The error for a file without any SMILES.
-pub(crate) fn no_prompt(path: &Path, first: Option<&Skipped>) -> Error {
+pub(crate) fn no_prompt(path: &Path, first: Option<&SkippedRecord>) -> Error {
     let why = first.map_or("is empty".to_owned(), |skipped| {
         format!("contains no SMILES: {}, {}", skipped.record, skipped.reason)
     });

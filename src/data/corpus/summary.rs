@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::source::KNOWN_FORMATS;
-use super::{AtomOrder, Batch, Conformer, Skipped};
+use super::{AtomOrder, Batch, Conformer, SkippedRecord};
 use crate::parameter;
-use drift_core::encoding::{Encoding, Written};
+use drift_core::encoding::{DecimalForms, Encoding};
 use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
 
@@ -22,22 +22,22 @@ pub struct ReadSummary {
     /// The number of records that could not be read.
     pub skipped: u64,
     /// The first [`SKIPPED_LISTED`] of the skipped records.
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
     /// The files, in reading order.
     pub inputs: Vec<InputHash>,
     /// Which decimals all texts agreed with, fixed or stripped; both if no file contained text.
-    pub written: Written,
+    pub written: DecimalForms,
     /// The number of conformers whose atoms are in file order, not in the order of a SMILES.
     pub in_file_order: u64,
     /// The first [`SKIPPED_LISTED`] of these conformers, with the reasons.
-    pub in_file_order_records: Vec<Skipped>,
+    pub in_file_order_records: Vec<SkippedRecord>,
     /// The number of conformers with a coordinate outside the range of the encoding, so that its exact value is unknown.
     #[serde(default)]
     pub out_of_range: u64,
     /// The number of conformers with stereo that their SMILES leaves open.
     pub open_stereo: u64,
     /// The first [`SKIPPED_LISTED`] of these conformers, with the positions of the stereo.
-    pub open_stereo_records: Vec<Skipped>,
+    pub open_stereo_records: Vec<SkippedRecord>,
     /// The number of rows that were not asked for.
     #[serde(default)]
     pub left_out: u64,
@@ -53,11 +53,11 @@ impl ReadSummary {
         }
         self.conformers += batch.conformers.len() as u64;
         self.skipped += batch.skipped.len() as u64;
-        list(&mut self.skipped_records, batch.skipped.iter().map(Skipped::shown));
+        list(&mut self.skipped_records, batch.skipped.iter().map(SkippedRecord::shown));
         self.in_file_order += batch.conformers.iter().filter(|c| c.order == AtomOrder::File).count() as u64;
-        list(&mut self.in_file_order_records, batch.in_file_order.iter().map(Skipped::shown));
+        list(&mut self.in_file_order_records, batch.in_file_order.iter().map(SkippedRecord::shown));
         self.open_stereo += batch.open_stereo_count;
-        list(&mut self.open_stereo_records, batch.open_stereo.iter().map(Skipped::shown));
+        list(&mut self.open_stereo_records, batch.open_stereo.iter().map(SkippedRecord::shown));
         self.left_out += batch.left_out;
         self.written = batch.conformers.iter().fold(self.written, |all, c| all.join(c.written));
     }
@@ -78,10 +78,10 @@ impl ReadSummary {
     }
 
     /// Counts conformers that were read as skipped; `records` are the first of them.
-    pub fn skip_read(&mut self, count: u64, records: Vec<Skipped>) {
+    pub fn skip_read(&mut self, count: u64, records: Vec<SkippedRecord>) {
         self.conformers -= count;
         self.skipped += count;
-        list(&mut self.skipped_records, records.iter().map(Skipped::shown));
+        list(&mut self.skipped_records, records.iter().map(SkippedRecord::shown));
     }
 
     /// Refuses inputs that are not those of an earlier reading, which took `before` from them.
@@ -118,7 +118,7 @@ impl ReadSummary {
             let place = inputs.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
             return Err(Error::input(place, "no conformer could be read: no record", KNOWN_FORMATS));
         };
-        let (skipped, Skipped { file, record, reason }) = (self.skipped, first);
+        let (skipped, SkippedRecord { file, record, reason }) = (self.skipped, first);
         let records = if skipped == 1 { "record" } else { "records" };
         let problem =
             format!("no conformer could be read: {skipped} {records} skipped, first: {record}: {reason}");
@@ -127,7 +127,7 @@ impl ReadSummary {
 }
 
 /// Adds records to a list, up to the list's limit.
-fn list(records: &mut Vec<Skipped>, more: impl IntoIterator<Item = Skipped>) {
+fn list(records: &mut Vec<SkippedRecord>, more: impl IntoIterator<Item = SkippedRecord>) {
     let room = SKIPPED_LISTED - records.len();
     records.extend(more.into_iter().take(room));
 }

@@ -19,7 +19,7 @@ use super::fields::{ENCODING_FIELD, LABEL_FIELD, PREDICTION_FIELD, SMILES_FIELDS
 use super::lines::MAX_LINE_BYTES;
 use super::queue::Queue;
 use super::row_text::{RowLine, RowText, take_row};
-use super::{Batch, Cells, Context, Emit, Format, ReadOptions, RowLayout, Source};
+use super::{Batch, BatchSink, Cells, Context, Format, ReadOptions, RowLayout, Source};
 use drift_core::error::{Error, Result};
 pub(crate) use header::{FirstLine, Header, problem};
 pub(crate) use rows::{RowBlock, RowBlocks, whole_fields};
@@ -28,7 +28,7 @@ pub(crate) use rows::{RowBlock, RowBlocks, whole_fields};
 ///
 /// # Errors
 /// If the stream is damaged, a column of the filter is missing, the job was cancelled, or `emit` fails.
-pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut BatchSink<'_>) -> Result<()> {
     let file: Arc<str> = source.name.into();
     let header = read_header(source.reader, &file)?;
     let picked = header.columns_of(&context.options.rows, &file)?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Skipped;
+use super::SkippedRecord;
 use drift_core::error::{Error, Result, one_line};
 use drift_core::io::file_name;
 
@@ -40,7 +40,7 @@ impl InputFile {
 ///
 /// # Errors
 /// If an input does not exist, or a folder cannot be listed or contains no file.
-pub(super) fn files(inputs: &[PathBuf], skipped: &mut Vec<Skipped>) -> Result<Vec<InputFile>> {
+pub(super) fn files(inputs: &[PathBuf], skipped: &mut Vec<SkippedRecord>) -> Result<Vec<InputFile>> {
     let mut files = Vec::new();
     for input in inputs {
         let metadata = match fs::metadata(input) {
@@ -65,7 +65,12 @@ pub(super) fn files(inputs: &[PathBuf], skipped: &mut Vec<Skipped>) -> Result<Ve
     Ok(files)
 }
 
-fn walk(at: &Path, top: &Arc<Path>, files: &mut Vec<InputFile>, skipped: &mut Vec<Skipped>) -> Result<()> {
+fn walk(
+    at: &Path,
+    top: &Arc<Path>,
+    files: &mut Vec<InputFile>,
+    skipped: &mut Vec<SkippedRecord>,
+) -> Result<()> {
     let mut entries = fs::read_dir(at)
         .and_then(|entries| entries.collect::<std::io::Result<Vec<_>>>())
         .map_err(|e| Error::io(at, e))?;
@@ -93,7 +98,7 @@ fn walk(at: &Path, top: &Arc<Path>, files: &mut Vec<InputFile>, skipped: &mut Ve
             Err(error) => error.to_string(),
         };
         let file = one_line(&path.to_string_lossy());
-        skipped.push(Skipped { file, record: "file".to_owned(), reason });
+        skipped.push(SkippedRecord { file, record: "file".to_owned(), reason });
     }
     Ok(())
 }

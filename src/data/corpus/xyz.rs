@@ -12,12 +12,12 @@ use std::io;
 use std::sync::Arc;
 
 use super::atoms::Atoms;
-use super::collect::{Collector, Finished};
+use super::collect::{CollectedRecord, Collector};
 use super::damage::read_error;
 use super::labels::{Items, Labels};
 use super::lines::Lines;
 use super::names::leading_smiles;
-use super::{Context, Emit, Source};
+use super::{BatchSink, Context, Source};
 use drift_core::chem::elements::{atomic_number, isotope_of_name, symbol};
 use drift_core::error::{Result, excerpt};
 
@@ -31,7 +31,7 @@ const MAX_NAME_CHARS: usize = 256;
 ///
 /// # Errors
 /// If the stream is damaged, the job was cancelled, or `emit` fails.
-pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut BatchSink<'_>) -> Result<()> {
     let place = source.name.clone();
     let mut collector = Collector::new(source.name, context, emit);
     let mut atoms = Atoms::new(context.options, &place);
@@ -58,7 +58,7 @@ impl Frames<'_> {
         &mut self,
         number: u64,
         atoms: &mut Atoms,
-    ) -> io::Result<Option<(Result<Finished, String>, u64)>> {
+    ) -> io::Result<Option<(Result<CollectedRecord, String>, u64)>> {
         atoms.clear();
         let Some(count) = self.count_line()? else { return Ok(None) };
         let outcome = match count.parse::<usize>() {
@@ -110,7 +110,7 @@ impl Frames<'_> {
         count: usize,
         number: u64,
         atoms: &mut Atoms,
-    ) -> io::Result<Result<Finished, String>> {
+    ) -> io::Result<Result<CollectedRecord, String>> {
         let comment = self.lines.next()?.map_or(Cow::Borrowed(""), |line| Cow::Owned(line.trim().to_owned()));
         items(&comment, &mut self.items);
         let columns = match self.items.get("Properties").map_or(Ok(Columns::PLAIN), Columns::of) {

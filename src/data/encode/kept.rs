@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::kind;
-use crate::corpus::{Batch, Conformers, Files, Listing, ReadOptions, ReadSummary, SKIPPED_LISTED, Skipped};
+use crate::corpus::{
+    Batch, Conformers, Files, Listing, ReadOptions, ReadSummary, SKIPPED_LISTED, SkippedRecord,
+};
 use crate::flaws::{DUPLICATE_ANGSTROM, FlawKind, JudgePass, KeyPass, PlaceCounter, RowPlace};
 use crate::parameter;
 use crate::shard::files::FilesSummary;
@@ -107,7 +109,7 @@ struct LeftOut {
     /// Those whose first flaw it is.
     by_reason: BTreeMap<String, u64>,
     /// The first of them.
-    records: Vec<Skipped>,
+    records: Vec<SkippedRecord>,
 }
 
 impl DropPass {

@@ -17,8 +17,8 @@ use self::counter::Counter;
 use self::items::{Item, ItemReader, NAMES};
 use self::units::{Prompts, Unit, by_examples, packed};
 use super::kept::{EncodedFiles, KeptBatch, refuse_pipes};
-use super::{EncodePlan, EncodeReport, Put};
-use crate::corpus::{Files, Listing, SKIPPED_LISTED, Skipped};
+use super::{EncodePlan, EncodeReport, LineSink};
+use crate::corpus::{Files, Listing, SKIPPED_LISTED, SkippedRecord};
 use crate::parameter;
 use crate::shard::files::FilesSummary;
 use drift_core::error::{Error, Result};
@@ -90,7 +90,7 @@ struct PackCounts {
     tokens: u64,
     too_long: u64,
     /// The first conformers that are too long.
-    records: Vec<Skipped>,
+    records: Vec<SkippedRecord>,
 }
 
 /// Writes a line for each unit, and reports the conformers that take more tokens than a unit has.
@@ -101,7 +101,7 @@ pub fn encode_packed(
     plan: &EncodePlan,
     pack: &PackPlan,
     job: &Job,
-    out: &mut Put<'_>,
+    out: &mut LineSink<'_>,
 ) -> Result<EncodeReport> {
     if pack.tokens == 0 {
         let problem = "a unit without tokens holds nothing";
@@ -140,7 +140,7 @@ impl<'p> Packer<'p> {
         Ok(Packer { plan, counter, reader, waiting: Vec::new(), counts: PackCounts::default() })
     }
 
-    fn add(&mut self, kept: &KeptBatch, out: &mut Put<'_>) -> Result<()> {
+    fn add(&mut self, kept: &KeptBatch, out: &mut LineSink<'_>) -> Result<()> {
         let mut items = Vec::new();
         for item in self.reader.items(kept, self.counter)? {
             if item.alone <= self.plan.tokens {
@@ -172,7 +172,7 @@ impl<'p> Packer<'p> {
         runs
     }
 
-    fn put_runs(&mut self, runs: &[Vec<Item>], out: &mut Put<'_>) -> Result<()> {
+    fn put_runs(&mut self, runs: &[Vec<Item>], out: &mut LineSink<'_>) -> Result<()> {
         let is_molecule = self.plan.units == PackedUnits::Molecule;
         let prompts = if is_molecule { Prompts::One } else { Prompts::Each };
         let all: Vec<Result<Vec<Unit>>> =
@@ -181,7 +181,7 @@ impl<'p> Packer<'p> {
     }
 
     /// Packs targets with the conformers before them, and keeps those that may be examples of the next ones.
-    fn put_targets(&mut self, items: Vec<Item>, most: usize, out: &mut Put<'_>) -> Result<()> {
+    fn put_targets(&mut self, items: Vec<Item>, most: usize, out: &mut LineSink<'_>) -> Result<()> {
         let first = self.waiting.len();
         self.waiting.extend(items);
         let all = &self.waiting;
@@ -201,7 +201,7 @@ impl<'p> Packer<'p> {
         Ok(())
     }
 
-    fn finish(&mut self, out: &mut Put<'_>) -> Result<()> {
+    fn finish(&mut self, out: &mut LineSink<'_>) -> Result<()> {
         if matches!(self.plan.units, PackedUnits::Examples(_)) || self.waiting.is_empty() {
             return Ok(());
         }
@@ -211,7 +211,7 @@ impl<'p> Packer<'p> {
 }
 
 impl PackCounts {
-    fn put(&mut self, units: &[Unit], out: &mut Put<'_>) -> Result<()> {
+    fn put(&mut self, units: &[Unit], out: &mut LineSink<'_>) -> Result<()> {
         for unit in units {
             self.units += 1;
             self.conformers += unit.items as u64;

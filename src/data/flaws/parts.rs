@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::report::COLUMNS;
 use crate::corpus::{
-    AtomOrder, Batch, Cells, Conformer, Conformers, Emit, ReadOptions, ReadSummary, RowNeeds,
+    AtomOrder, Batch, BatchSink, Cells, Conformer, Conformers, ReadOptions, ReadSummary, RowNeeds,
 };
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
-use drift_core::encoding::{Fixed, Reading, Written};
+use drift_core::encoding::{DecimalForms, Fixed, Reading};
 use drift_core::error::{Error, Result};
 use drift_core::io::{AtomicFile, file_name, open, pack, unpack};
 use drift_core::job::Job;
@@ -36,7 +36,7 @@ struct StoredConformer {
     skeleton: Option<String>,
     coordinates: Vec<[Fixed; 3]>,
     in_file_order: bool,
-    written: Written,
+    written: DecimalForms,
 }
 
 impl StoredBatch {
@@ -113,7 +113,7 @@ pub struct CheckedParts {
 }
 
 impl Conformers for CheckedParts {
-    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
+    fn read(&self, job: &Job, emit: &mut BatchSink<'_>) -> Result<ReadSummary> {
         for (path, part) in &self.parts.parts {
             let mut opened = open(path, job);
             let fail = |e| job.check().err().unwrap_or_else(|| Error::io(path, e));

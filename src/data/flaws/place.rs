@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::corpus::{Batch, Skipped};
+use crate::corpus::{Batch, SkippedRecord};
 
 /// Where a conformer was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,8 +22,8 @@ impl RowPlace {
     }
 
     /// The record as one that was left out for a reason.
-    pub(crate) fn skipped(&self, reason: String) -> Skipped {
-        Skipped { file: self.file.to_string(), record: self.record(), reason }
+    pub(crate) fn skipped(&self, reason: String) -> SkippedRecord {
+        SkippedRecord { file: self.file.to_string(), record: self.record(), reason }
     }
 }
 

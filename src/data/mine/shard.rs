@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::{MinePlan, Store};
-use crate::corpus::{Conformers, Emit, Listing, ReadOptions, ReadSummary};
+use crate::corpus::{BatchSink, Conformers, Listing, ReadOptions, ReadSummary};
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
 use drift_core::encoding::Reading;
 use drift_core::error::Result;
@@ -35,7 +35,7 @@ pub struct StoredParts {
 }
 
 impl Conformers for StoredParts {
-    fn read(&self, job: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
+    fn read(&self, job: &Job, emit: &mut BatchSink<'_>) -> Result<ReadSummary> {
         let options = ReadOptions { reading: self.reading, ..ReadOptions::default() };
         for (path, part) in &self.parts.parts {
             // The reader refuses a store without conformers.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::Skipped;
+use crate::corpus::SkippedRecord;
 
 /// The counts of the given reference conformers, by use.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -26,5 +26,5 @@ pub struct ReferenceCounts {
     pub prompts_without: u64,
     /// The first conformers without an order or with another stereo, with the reasons.
     #[serde(default)]
-    pub unused: Vec<Skipped>,
+    pub unused: Vec<SkippedRecord>,
 }

@@ -10,13 +10,13 @@ use super::counts::ReferenceCounts;
 use super::molecule::PromptMolecule;
 use super::pools::{Pools, grouped, references};
 use crate::corpus::{
-    AtomOrder, Conformers, Embedded, EmbeddedCorpus, Part, Rest, SKIPPED_LISTED, Skipped, SmilesLine,
-    each_prompt, no_prompt,
+    AtomOrder, Conformers, EmbeddedConformers, EmbeddedCorpus, Part, Rest, SKIPPED_LISTED, SkippedRecord,
+    SmilesLine, each_prompt, no_prompt,
 };
 use crate::generation::EvalPart;
 use crate::parameter;
 use drift_core::chem::foreign;
-use drift_core::encoding::{Encoding, Written};
+use drift_core::encoding::{DecimalForms, Encoding};
 use drift_core::error::{Error, Result};
 use drift_core::io;
 use drift_core::job::{InputHash, Job};
@@ -47,7 +47,7 @@ pub struct Molecules {
     /// The number of records that are not molecules.
     pub skipped: u64,
     /// The first of these records.
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
     /// The files that were read.
     pub inputs: Vec<InputHash>,
     /// The part of the corpus from which they are; `None` for SMILES.
@@ -55,7 +55,7 @@ pub struct Molecules {
     /// The files of the corpus from which they are; empty for SMILES.
     pub corpus: Vec<InputHash>,
     /// Which decimals the texts of their conformers agree with, fixed or stripped; both if there are no texts.
-    pub written: Written,
+    pub written: DecimalForms,
     /// The counts of reference conformers.
     pub references: ReferenceCounts,
 }
@@ -66,7 +66,7 @@ impl Molecules {
     /// # Errors
     /// If the reading does not fit the corpus, or the job was cancelled.
     pub fn of_embedded(
-        corpus: Embedded,
+        corpus: EmbeddedConformers,
         part: Option<EvalPart>,
         most: Option<usize>,
         job: &Job,
@@ -90,7 +90,7 @@ impl Molecules {
         let mut places: HashMap<Arc<str>, usize> = HashMap::new();
         let mut found: Vec<PromptMolecule> = Vec::new();
         let mut spelling: Option<Spelling> = None;
-        let mut written = Written::ANY;
+        let mut written = DecimalForms::ANY;
         let (mut without_order, mut pools) = (0, Pools::default());
         let encoding = corpus.reading().encoding;
         let summary = corpus.read(job, &mut |batch| {
@@ -137,7 +137,7 @@ impl Molecules {
             corpus: summary.inputs.clone(),
             inputs: summary.inputs,
             part: Some(part),
-            written: if summary.written == Written::ANY { Written::ANY } else { written },
+            written: if summary.written == DecimalForms::ANY { DecimalForms::ANY } else { written },
             references: ReferenceCounts { used, without_order, unused, ..ReferenceCounts::default() },
         })
     }
@@ -166,7 +166,7 @@ impl Molecules {
                     }
                     // The texts of a molecule are counted under its SMILES, so each molecule is a prompt once.
                     let (file, record) = (io::file_name(path), format!("line {number}"));
-                    Skipped { file, record, reason: format!("the SMILES of line {first} again") }
+                    SkippedRecord { file, record, reason: format!("the SMILES of line {first} again") }
                 }
                 Err(skipped) => skipped,
             };
@@ -191,7 +191,7 @@ impl Molecules {
             self.skipped += 1;
             if self.skipped_records.len() < SKIPPED_LISTED {
                 let (file, record) = (self.source.clone(), molecule.smiles.clone());
-                self.skipped_records.push(Skipped { file, record, reason: reason.clone() }.shown());
+                self.skipped_records.push(SkippedRecord { file, record, reason: reason.clone() }.shown());
             }
         }
         let mut reasons = reasons.into_iter();
@@ -221,7 +221,7 @@ fn unpooled(smiles: String, skeleton: String, encoding: Encoding) -> PromptMolec
 }
 
 /// The error for a corpus without molecules to evaluate.
-fn nothing_of(name: &str, molecules: usize, conformers: u64, first: Option<&Skipped>) -> Error {
+fn nothing_of(name: &str, molecules: usize, conformers: u64, first: Option<&SkippedRecord>) -> Error {
     if molecules == 0 {
         return without_order(name, conformers, first);
     }
@@ -230,7 +230,7 @@ fn nothing_of(name: &str, molecules: usize, conformers: u64, first: Option<&Skip
 }
 
 /// The error if no conformer has its atoms in the order of a SMILES.
-pub(super) fn without_order(place: &str, conformers: u64, first: Option<&Skipped>) -> Error {
+pub(super) fn without_order(place: &str, conformers: u64, first: Option<&SkippedRecord>) -> Error {
     let why = first.map_or_else(String::new, |first| format!(", such as {}: {}", first.record, first.reason));
     let problem = format!("none of its {conformers} conformers has its atoms in the order of a SMILES{why}");
     Error::input(place, problem, format!("give their SMILES with {}, or enriched text", parameter::SMILES_OF))
@@ -255,7 +255,8 @@ mod tests {
 
     fn of_embedded(part: EvalPart, most: Option<usize>) -> Molecules {
         let choice = CorpusChoice { part: Some(part), most, ..CorpusChoice::default() };
-        Molecules::of_corpus(&Embedded::default(), "the embedded corpus", &choice, &Job::default()).unwrap()
+        Molecules::of_corpus(&EmbeddedConformers::default(), "the embedded corpus", &choice, &Job::default())
+            .unwrap()
     }
 
     #[test]
@@ -279,7 +280,8 @@ mod tests {
     fn the_part_follows_from_what_models_were_trained_on() {
         let trained_on = BTreeSet::from([EmbeddedCorpus::DrugLike.source().sha256]);
         let part = |choice: CorpusChoice| {
-            let read = Molecules::of_corpus(&Embedded::default(), "it", &choice, &Job::default()).unwrap();
+            let read =
+                Molecules::of_corpus(&EmbeddedConformers::default(), "it", &choice, &Job::default()).unwrap();
             (read.part.unwrap(), read.source)
         };
         let most = Some(3);

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::counts::ReferenceCounts;
 use super::molecules::{Molecules, UNUSED_LISTED, without_order};
 use crate::audit::{FoundPrompts, PromptMatcher};
-use crate::corpus::{AtomOrder, Conformers, Skipped};
+use crate::corpus::{AtomOrder, Conformers, SkippedRecord};
 use crate::parameter;
 use drift_core::chem::Isotopes;
-use drift_core::encoding::Written;
+use drift_core::encoding::DecimalForms;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::skeleton::smiles;
@@ -28,7 +28,7 @@ impl Molecules {
         let mut counts = ReferenceCounts { from: Some(name.to_owned()), ..ReferenceCounts::default() };
         let mut other: HashSet<Arc<str>> = HashSet::new();
         let mut first_other = None;
-        let mut written = Written::ANY;
+        let mut written = DecimalForms::ANY;
         let summary = corpus.read(job, &mut |batch| {
             for conformer in &batch.conformers {
                 if conformer.order == AtomOrder::File {
@@ -50,7 +50,9 @@ impl Molecules {
                         counts.other_stereo += 1;
                         if counts.unused.len() < UNUSED_LISTED {
                             let record = smiles(&conformer.skeleton);
-                            counts.unused.push(Skipped { file: name.to_owned(), record, reason }.shown());
+                            counts
+                                .unused
+                                .push(SkippedRecord { file: name.to_owned(), record, reason }.shown());
                         }
                     }
                     FoundPrompts::NotAskedFor => {
@@ -71,7 +73,7 @@ impl Molecules {
             return Err(none_usable(name, &counts, summary.conformers, first_other.as_deref()));
         }
         self.references = counts;
-        self.written = if summary.written == Written::ANY { Written::ANY } else { written };
+        self.written = if summary.written == DecimalForms::ANY { DecimalForms::ANY } else { written };
         self.skipped += summary.skipped;
         self.skipped_records.extend(summary.skipped_records);
         self.inputs.extend(summary.inputs);

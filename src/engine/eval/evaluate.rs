@@ -13,7 +13,7 @@ use super::texts::SameTexts;
 use crate::generate::{End, Span};
 use crate::model::Synthetic;
 use crate::parameter;
-use crate::runs::Kept;
+use crate::runs::TextStore;
 use crate::runs::loaded::{
     LoadedModel, ShardDone, check_generation, give_references, inputs, processors, unseen,
 };
@@ -75,7 +75,12 @@ impl Evaluation {
 ///
 /// # Errors
 /// If a model cannot be loaded, a processor cannot be built for its tokenizer, or the device fails.
-pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &Job) -> Result<Evaluation> {
+pub fn evaluate(
+    plan: &EvalPlan,
+    molecules: &Molecules,
+    kept: &mut TextStore,
+    job: &Job,
+) -> Result<Evaluation> {
     check(plan, molecules, kept)?;
     let environment = kept.environment();
     let references = molecules.prompt_references()?;
@@ -123,7 +128,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
 pub fn evaluate_shard(
     plan: &EvalPlan,
     molecules: &Molecules,
-    kept: &mut Kept,
+    kept: &mut TextStore,
     job: &Job,
 ) -> Result<ShardDone> {
     check(plan, molecules, kept)?;
@@ -136,7 +141,7 @@ pub fn evaluate_shard(
 ///
 /// # Errors
 /// If the plan is refused, or the inputs cannot be stored.
-pub fn check(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept) -> Result<()> {
+pub fn check(plan: &EvalPlan, molecules: &Molecules, kept: &mut TextStore) -> Result<()> {
     let has_none = molecules.molecules.iter().all(|molecule| molecule.conformers.is_empty());
     if plan.likelihood && has_none {
         let problem = "there are no reference conformers to score";
@@ -154,7 +159,7 @@ fn generated(
     plan: &EvalPlan,
     model: usize,
     molecules: &Molecules,
-    kept: &mut Kept,
+    kept: &mut TextStore,
     job: &Job,
 ) -> Result<LoadedModel> {
     let mut loaded = LoadedModel::load(&plan.generate, model, molecules, kept, job)?;
@@ -204,7 +209,7 @@ impl Gathered {
         &mut self,
         judging: Judging<'_>,
         mut loaded: LoadedModel,
-        kept: &mut Kept,
+        kept: &mut TextStore,
         job: &Job,
     ) -> Result<()> {
         let Judging { plan, molecules, .. } = judging;
@@ -248,7 +253,7 @@ impl Gathered {
         &mut self,
         Judging { plan, molecules, .. }: Judging<'_>,
         loaded: &LoadedModel,
-        kept: &mut Kept,
+        kept: &mut TextStore,
     ) -> Result<BTreeMap<String, PromptNats>> {
         let scored = std::mem::take(kept.nats(loaded.index));
         let (checkpoint, first) = (&loaded.checkpoint, self.first_nats.as_ref());

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::record::Likelihood;
 use crate::generate::Text;
-use crate::runs::Kept;
+use crate::runs::TextStore;
 use crate::runs::checkpoint::Checkpoint;
 use drift_core::encoding::Fixed;
 use drift_core::error::{Error, Result};
@@ -30,7 +30,7 @@ const AT_ONCE: usize = 256;
 pub(super) fn score(
     checkpoint: &mut Checkpoint,
     molecules: &[PromptMolecule],
-    (kept, model): (&mut Kept, usize),
+    (kept, model): (&mut TextStore, usize),
     job: &Job,
 ) -> Result<()> {
     let known = kept.nats(model);

@@ -8,7 +8,7 @@ use drift_core::chem::AtomLimit;
 use drift_core::constraint::ProcessorKind;
 use drift_core::encoding::Encoding;
 use drift_data::audit::ensemble::{EnsembleMeasures, MoleculeMeasures};
-use drift_data::audit::{AuditPlan, AuditRequest, Missing};
+use drift_data::audit::{AuditPlan, AuditRequest, MissingPolicy};
 use drift_data::energy::Energies;
 
 /// A complete and checked plan of an evaluation.
@@ -28,7 +28,7 @@ pub struct EvalPlan {
     /// Whether to compute the likelihood of the reference conformers.
     pub likelihood: bool,
     /// How molecules without a comparable text count in coverage and matching.
-    pub missing: Missing,
+    pub missing: MissingPolicy,
     /// Whether to keep the results for each text.
     pub by_text: bool,
     /// The texts of another run with which these are compared.

@@ -14,10 +14,10 @@ use drift_data::audit::chemistry::ChemistryReport;
 use drift_data::audit::coverage::CoverageReport;
 use drift_data::audit::ensemble::{ClusterReport, HitReport};
 pub use drift_data::audit::pairs::{
-    ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
+    ComparedFigure, FigureDifference, PairedComparison, RescuedTexts, SpeedMeasure, SpeedRatio,
 };
 use drift_data::audit::{
-    AuditRun, DriftHistogram, EnergyReport, Example, GeometryReport, Missing, RowLabel, SampleCounts,
+    AuditRun, DriftHistogram, EnergyReport, Example, GeometryReport, MissingPolicy, RowLabel, SampleCounts,
     WorstText,
 };
 pub use drift_data::generation::{
@@ -105,7 +105,7 @@ pub struct Protocol {
     pub strip_junk: bool,
     /// How molecules without a comparable text count in coverage and matching.
     #[serde(default)]
-    pub missing: Missing,
+    pub missing: MissingPolicy,
 }
 
 /// The results of one model with one logit processor.

@@ -13,7 +13,7 @@ use super::on_device::{OnDevice, Starter};
 use super::row::Row;
 use super::schedule::{Item, longest_first};
 use super::{End, Options, Prompt};
-use crate::model::cuda::{DeviceRow, Entering, RowEnd, WorkDone};
+use crate::model::cuda::{DeviceRow, EnteringText, RowEnd, WorkDone};
 use crate::model::{Cache, Decoder, Feed, HiddenStates, Room};
 use drift_core::constraint::DeviceRule;
 use drift_core::error::Result;
@@ -31,7 +31,7 @@ pub(super) fn check_steps(
     steps: usize,
     evidence: &mut Evidence<'_>,
 ) -> Result<Compared> {
-    let mut beside = Beside::new(starter, decoder, (prompts, options))?;
+    let mut beside = DeviceComparison::new(starter, decoder, (prompts, options))?;
     let mut compared = Compared::new(decoder, beside.rows.len(), options);
     evidence.begin(prompts, options);
     let mut left = steps;
@@ -51,7 +51,7 @@ pub(super) fn check_steps(
 }
 
 /// A batch on a device, and the same batch on the host.
-struct Beside<'c> {
+struct DeviceComparison<'c> {
     decoder: &'c Decoder,
     options: &'c Options,
     /// The cache that the device writes; it must live as long as the device.
@@ -66,7 +66,7 @@ struct Beside<'c> {
     work: WorkDone,
 }
 
-impl<'c> Beside<'c> {
+impl<'c> DeviceComparison<'c> {
     fn new(
         starter: Starter<'_>,
         decoder: &'c Decoder,
@@ -85,7 +85,7 @@ impl<'c> Beside<'c> {
         let (mut cache, mut candle) = (caches()?, caches()?);
         let mut device = OnDevice::new(starter, (decoder, &cache), (prompts, options))?;
         let running = rows.iter().filter(|row| row.end.is_none());
-        let entering: Vec<Entering<'_>> = running.map(|row| device.entering(row)).collect();
+        let entering: Vec<EnteringText<'_>> = running.map(|row| device.entering(row)).collect();
         // The part of long prompts that candle reads is read into both caches.
         let read: Vec<Feed<'_>> = (entering.iter().filter(|text| text.row.base > 0))
             .map(|text| Feed {
@@ -101,7 +101,7 @@ impl<'c> Beside<'c> {
         device.running = entering.iter().map(|text| text.slot).collect();
         let left = device.step.rows()?;
         let (reference, work) = (F32Reference::new(decoder), WorkDone::default());
-        Ok(Beside { decoder, options, _cache: cache, device, candle, reference, rows, left, work })
+        Ok(DeviceComparison { decoder, options, _cache: cache, device, candle, reference, rows, left, work })
     }
 
     /// An upper bound of the steps for `steps` steps after the prompts, which are read some tokens at a time.

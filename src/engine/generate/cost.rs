@@ -5,14 +5,14 @@ use drift_core::sampling::Sampling;
 
 /// The logged values of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Logged {
+pub(super) struct TokenLog {
     /// The natural logarithm of the token's probability, unmasked and at temperature 1.
     pub token: f32,
     /// The natural logarithm of the total probability of the allowed tokens, at the temperature of the draw.
     pub allowed: f64,
 }
 
-impl Logged {
+impl TokenLog {
     /// The values for `token`, which was chosen under `mask`.
     pub(super) fn new(logits: &[f32], token: u32, mask: Mask<'_>, sampling: &Sampling) -> Self {
         let best = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -21,7 +21,7 @@ impl Logged {
         let of_model = sum(1.0);
         let of_all = if temperature == 1.0 { of_model } else { sum(temperature) };
         let logit = logits.get(token as usize).copied().unwrap_or(f32::NEG_INFINITY);
-        Logged {
+        TokenLog {
             // Computed in f64 up to here, because a sum over a vocabulary loses digits in f32.
             token: (f64::from(logit - best) - of_model.ln()) as f32,
             allowed: log_allowed(logits, mask, (best, of_all), temperature),
@@ -79,7 +79,7 @@ mod tests {
                 let exp = |id: &usize| (f64::from(logits[*id]) / temperature).exp();
                 ids.iter().map(exp).sum::<f64>() / (0..5).map(|id| exp(&id)).sum::<f64>()
             };
-            let allowed = |mask| Logged::new(&logits, 0, mask, &sampling).allowed;
+            let allowed = |mask| TokenLog::new(&logits, 0, mask, &sampling).allowed;
             for (mask, ids) in [
                 (Mask::Forced(1), &[1][..]),
                 (Mask::Only(&[0, 2, 9]), &[0, 2]),
@@ -95,7 +95,7 @@ mod tests {
             }
         }
         // The share underflows, but its logarithm is still finite.
-        let logged = Logged::new(&[0.0, -2000.0], 1, Mask::Forced(1), &Sampling::GREEDY);
+        let logged = TokenLog::new(&[0.0, -2000.0], 1, Mask::Forced(1), &Sampling::GREEDY);
         assert_eq!((logged.token, logged.allowed), (-2000.0, -2000.0));
     }
 }

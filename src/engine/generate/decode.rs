@@ -9,10 +9,10 @@ use super::groups::Groups;
 use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
 use super::on_device::{DeviceWork, OnDevice, Starter, given_up};
 use super::row::{Drawn, Row};
-use super::schedule::{Slots, Waiting, longest_first};
+use super::schedule::{Slots, TextQueue, longest_first};
 use super::self_check::trusted;
 use super::sink::{SentSoFar, TextDelta, TextSink};
-use super::{Generated, GeneratedText, Options, Prompt, WorkCounts};
+use super::{GeneratedText, GenerationResult, Options, Prompt, WorkCounts};
 use crate::model::cuda::{RowDraw, VocabularySampler};
 use crate::model::{Cache, Decoder, Feed, HiddenStates, Prefix};
 use drift_core::constraint::Mask;
@@ -27,7 +27,7 @@ pub(super) fn generate(
     starter: Option<Starter<'_>>,
     keeper: &mut dyn TextSink,
     job: &Job,
-) -> Result<Generated> {
+) -> Result<GenerationResult> {
     let mut clock = Clock::new(options);
     let (starter, self_check) = trusted(starter, decoder, (prompts, options))?;
     let waiting = longest_first(prompts);
@@ -65,11 +65,11 @@ pub(super) fn generate(
     let Run { samples, groups, counts, clock, .. } = run;
     let Clock { timing, spans, batches, .. } = clock;
     let resampled = groups.done;
-    Ok(Generated { samples, counts, timing, resampled, spans, batches, interrupted, self_check })
+    Ok(GenerationResult { samples, counts, timing, resampled, spans, batches, interrupted, self_check })
 }
 
 /// A forced token before which the logits are requested.
-struct Asked {
+struct LogitsRequest {
     /// The index of the row among the fed rows.
     row: usize,
     /// The index of the token in the row's text.
@@ -84,7 +84,7 @@ pub(super) struct Run<'a> {
     pub(super) prompts: &'a [Prompt],
     pub(super) options: &'a Options,
     pub(super) cache: Cache,
-    pub(super) waiting: Waiting,
+    pub(super) waiting: TextQueue,
     pub(super) rows: Vec<Row<'a>>,
     pub(super) slots: Slots,
     /// Whether a device does the steps.
@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
     /// Keeps the most likely tokens of the unmasked model for the requested places.
     fn answer(
         &mut self,
-        asked: &[Asked],
+        asked: &[LogitsRequest],
         hidden: &Tensor,
         feeds: &[Feed<'_>],
         logits: &Logits,
@@ -223,7 +223,7 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let preferred: Vec<u32> = if self.options.logs() {
-            let known = |asked: &Asked| logits.before_last(asked.row, asked.back).unwrap_or_default();
+            let known = |asked: &LogitsRequest| logits.before_last(asked.row, asked.back).unwrap_or_default();
             let each = asked.par_iter().map(|asked| most_likely(Candidates::Except(known(asked), &[])));
             each.collect::<Result<_>>()?
         } else {
@@ -341,9 +341,9 @@ impl<'a> Run<'a> {
 }
 
 /// The places among the pending tokens at which the model's own choice is requested.
-fn asked(rows: &mut [&mut Row<'_>]) -> Vec<Asked> {
+fn asked(rows: &mut [&mut Row<'_>]) -> Vec<LogitsRequest> {
     let of_row = |(row, asked): (usize, &mut &mut Row<'_>)| {
-        asked.asked().into_iter().map(move |(place, back)| Asked { row, place, back })
+        asked.asked().into_iter().map(move |(place, back)| LogitsRequest { row, place, back })
     };
     rows.iter_mut().enumerate().flat_map(of_row).collect()
 }

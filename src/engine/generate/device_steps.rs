@@ -5,7 +5,7 @@ use super::decode::Run;
 use super::on_device::{OnDevice, given_up};
 use super::row::Row;
 use super::{End, WorkCounts};
-use crate::model::cuda::{Entering, RowEnd, WrittenText};
+use crate::model::cuda::{EnteringText, RowEnd, WrittenText};
 use drift_core::error::{Error, Result};
 use drift_core::sampling;
 
@@ -45,7 +45,7 @@ impl Run<'_> {
     /// work done.
     fn ask(&mut self, device: &mut OnDevice<'_>) -> Result<(Vec<EndedRow>, WorkCounts)> {
         let runs = |row: &&Row<'_>| row.end.is_none() && !device.running.contains(&row.slot);
-        let entering: Vec<Entering<'_>> =
+        let entering: Vec<EnteringText<'_>> =
             self.rows.iter().filter(runs).map(|row| device.entering(row)).collect();
         device.step.enter(&entering, &self.cache)?;
         device.running.extend(entering.iter().map(|text| text.slot));

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Resampled;
+use super::ResampledGroup;
 use super::particles::Group;
 use super::row::Row;
 use crate::model::{Cache, Prefix};
@@ -14,7 +14,7 @@ use drift_core::error::Result;
 pub(super) struct Groups {
     open: BTreeMap<(usize, usize), Group>,
     /// The finished groups.
-    pub done: Vec<Resampled>,
+    pub done: Vec<ResampledGroup>,
 }
 
 /// The key of a row's group.
@@ -96,13 +96,13 @@ fn finish(
     rows: &mut [Row<'_>],
     cache: &mut Cache,
     members: &[usize],
-) -> Result<Resampled> {
+) -> Result<ResampledGroup> {
     let logs = logs(rows, members);
     let effective = group.weigh(&logs);
     let resamplings = group.resamplings;
     resample(&mut group, (prompt, &logs), rows, cache, members)?;
     let ancestors: BTreeSet<usize> = members.iter().map(|at| rows[*at].ancestor).collect();
-    Ok(Resampled {
+    Ok(ResampledGroup {
         prompt,
         first: group.generations.start,
         draws: members.len(),

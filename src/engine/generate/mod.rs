@@ -130,7 +130,7 @@ pub struct Resampling {
 
 /// The result of a group of texts that were resampled.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Resampled {
+pub struct ResampledGroup {
     /// The number of the prompt.
     pub prompt: usize,
     /// The first generation of the group.
@@ -197,7 +197,7 @@ pub struct GeneratedText {
 
 /// The result of a generation.
 #[derive(Debug, Clone, Default)]
-pub struct Generated {
+pub struct GenerationResult {
     /// The finished texts, by prompt and generation.
     pub samples: Vec<GeneratedText>,
     /// The work that was done.
@@ -205,7 +205,7 @@ pub struct Generated {
     /// The time by phase.
     pub timing: Timing,
     /// The groups of texts that were resampled, by prompt and generation.
-    pub resampled: Vec<Resampled>,
+    pub resampled: Vec<ResampledGroup>,
     /// The phases of steps, if requested.
     pub spans: Vec<Span>,
     /// The time of each batch of finished texts, in order.
@@ -216,7 +216,7 @@ pub struct Generated {
     pub self_check: Option<SelfCheck>,
 }
 
-impl Generated {
+impl GenerationResult {
     /// Sorts texts and groups by prompt, whatever order they finished in, and counts the tokens of the texts.
     #[must_use]
     pub fn settled(mut self) -> Self {
@@ -259,7 +259,7 @@ impl Engine {
     /// # Errors
     /// If a prompt does not fit into the context, the cache does not fit into memory, a logit processor allows no token, or the
     /// device fails. The error is [`Error::DeviceLost`] if candle cannot continue in this process.
-    pub fn generate(&mut self, prompts: &[Prompt], options: &Options, job: &Job) -> Result<Generated> {
+    pub fn generate(&mut self, prompts: &[Prompt], options: &Options, job: &Job) -> Result<GenerationResult> {
         self.generate_keeping(prompts, options, &mut NoSink, job)
     }
 
@@ -273,7 +273,7 @@ impl Engine {
         options: &Options,
         keeper: &mut dyn TextSink,
         job: &Job,
-    ) -> Result<Generated> {
+    ) -> Result<GenerationResult> {
         self.run(prompts, options, None, keeper, job)
     }
 
@@ -290,7 +290,7 @@ impl Engine {
         (prompts, options): (&[Prompt], &Options),
         steps: KernelSteps,
         job: &Job,
-    ) -> Result<Generated> {
+    ) -> Result<GenerationResult> {
         self.run(prompts, options, Some(Starter { start, steps }), &mut NoSink, job)
     }
 
@@ -306,7 +306,7 @@ impl Engine {
         starter: Option<Starter<'_>>,
         keeper: &mut dyn TextSink,
         job: &Job,
-    ) -> Result<Generated> {
+    ) -> Result<GenerationResult> {
         check(prompts, options, self.decoder.config())?;
         let total = prompts.iter().fold(0u64, |sum, prompt| sum.saturating_add(prompt.generations as u64));
         job.observer().begin("generate", Some(total), drift_core::job::Unit::Items);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::row::Row;
 use super::{Options, Prompt, WorkCounts};
 use crate::model::cuda::{
-    Choosing, DecodeStep, DeviceRow, Entering, Gpu, RowPrompt, VocabularySampler, WorkDone,
+    DecodeStep, DeviceRow, EnteringText, Gpu, RowPrompt, TokenRule, VocabularySampler, WorkDone,
 };
 use crate::model::{Cache, Decoder, FEW_ROWS, KernelSteps, Room};
 use crate::parameter;
@@ -183,8 +183,8 @@ impl<'d> OnDevice<'d> {
             _ => None,
         };
         let choosing = match (&table, rule(prompts)) {
-            (Some(table), _) => Choosing::Automaton(table),
-            (None, Some(Rule::Any(eos))) => Choosing::Any { eos },
+            (Some(table), _) => TokenRule::Automaton(table),
+            (None, Some(Rule::Any(eos))) => TokenRule::Any { eos },
             (None, _) => {
                 return Err(Error::input("the logit processor", "asks the host", "leave it to the host"));
             }
@@ -201,14 +201,14 @@ impl<'d> OnDevice<'d> {
     }
 
     /// The initial state of a row on the device.
-    pub(super) fn entering<'r>(&self, row: &Row<'r>) -> Entering<'r> {
+    pub(super) fn entering<'r>(&self, row: &Row<'r>) -> EnteringText<'r> {
         let prompt = row.item.prompt;
         let place = self.table.as_ref().map_or(0, |table| table.start(prompt));
         let tokens: &'r [u32] = &row.prompt.tokens;
         let unread = unread(tokens);
         let read = RowPrompt { read: (tokens.len() - unread.len()) as u32, unread: unread.len() as u32 };
         let state = DeviceRow::new(&row.noise, prompt as u32, place, read, row.most as u32);
-        Entering { slot: row.slot, row: state, unread }
+        EnteringText { slot: row.slot, row: state, unread }
     }
 
     /// The work since the last call.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::backtracking::Backtracking;
-use super::cost::Logged;
+use super::cost::TokenLog;
 use super::particles::group_of;
 use super::schedule::Item;
 use super::{End, GeneratedText, Options, Prompt};
@@ -232,7 +232,7 @@ impl<'p> Row<'p> {
     /// Logs a token that was chosen under `mask`, given all logits before it.
     pub(super) fn log(&mut self, logits: &[f32], token: u32, mask: Mask<'_>) {
         if let Some((tokens, allowed)) = &mut self.logs {
-            let logged = Logged::new(logits, token, mask, &self.options.sampling);
+            let logged = TokenLog::new(logits, token, mask, &self.options.sampling);
             tokens.push(logged.token);
             allowed.push(logged.allowed as f32);
             self.log_weight += logged.allowed;

@@ -18,7 +18,7 @@ pub(super) struct Item {
 
 /// A prompt with the generations that are still missing.
 #[derive(Debug, Clone)]
-struct Lacking {
+struct MissingTexts {
     prompt: usize,
     number: usize,
     generations: usize,
@@ -26,7 +26,7 @@ struct Lacking {
     done: Arc<[usize]>,
 }
 
-impl Lacking {
+impl MissingTexts {
     /// The first missing generation from `generation` on.
     fn from(&self, mut generation: usize) -> Option<usize> {
         let mut done = &self.done[self.done.partition_point(|known| *known < generation)..];
@@ -40,17 +40,17 @@ impl Lacking {
 /// All missing generations, first those of the prompts with the longest expected texts. Generations of one prompt are adjacent, so
 /// that they share its keys and values. They are numbered and not listed, because a molecule may have any number of them.
 #[derive(Debug, Clone)]
-pub(super) struct Waiting {
+pub(super) struct TextQueue {
     /// The prompts with missing generations, in reverse order: the last one starts first.
-    order: Vec<Lacking>,
+    order: Vec<MissingTexts>,
     /// The next generation of the prompt that starts first.
     next: usize,
 }
 
-impl Waiting {
+impl TextQueue {
     /// The text that starts next.
     pub(super) fn front(&self) -> Option<Item> {
-        let Lacking { prompt, number, .. } = *self.order.last()?;
+        let MissingTexts { prompt, number, .. } = *self.order.last()?;
         Some(Item { prompt, number, generation: self.next })
     }
 
@@ -59,7 +59,7 @@ impl Waiting {
         let all = self.order.iter().fold(0usize, |sum, lacking| {
             sum.saturating_add(lacking.generations.saturating_sub(lacking.done.len()))
         });
-        let before = |first: &Lacking| first.done.partition_point(|known| *known < self.next);
+        let before = |first: &MissingTexts| first.done.partition_point(|known| *known < self.next);
         let started = self.order.last().map_or(0, |first| self.next - before(first));
         all.saturating_sub(started)
     }
@@ -70,7 +70,7 @@ impl Waiting {
     }
 }
 
-impl Iterator for Waiting {
+impl Iterator for TextQueue {
     type Item = Item;
 
     fn next(&mut self) -> Option<Item> {
@@ -87,18 +87,18 @@ impl Iterator for Waiting {
 }
 
 /// All generations that these prompts lack.
-pub(super) fn longest_first(prompts: &[Prompt]) -> Waiting {
+pub(super) fn longest_first(prompts: &[Prompt]) -> TextQueue {
     let lacking = |prompt: usize| {
         let Prompt { number, generations, ref done, .. } = prompts[prompt];
-        let lacking = Lacking { prompt, number, generations, done: done.clone() };
+        let lacking = MissingTexts { prompt, number, generations, done: done.clone() };
         lacking.from(0).map(|_| lacking)
     };
-    let mut order: Vec<Lacking> = (0..prompts.len()).filter_map(lacking).collect();
+    let mut order: Vec<MissingTexts> = (0..prompts.len()).filter_map(lacking).collect();
     // Longest first, because a long text that starts last runs alone. Reversed, because texts are taken from the end. Equal prompts
     // keep their order.
     order.sort_by_key(|lacking| std::cmp::Reverse(prompts[lacking.prompt].expected_tokens));
     order.reverse();
-    let mut waiting = Waiting { order, next: 0 };
+    let mut waiting = TextQueue { order, next: 0 };
     waiting.begin();
     waiting
 }

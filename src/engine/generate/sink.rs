@@ -1,6 +1,6 @@
 //! Passes texts on as soon as they are finished, so that an interrupted run loses only the unfinished ones.
 
-use super::{BatchSeconds, GeneratedText, Resampled, Timing, WorkCounts};
+use super::{BatchSeconds, GeneratedText, ResampledGroup, Timing, WorkCounts};
 use drift_core::error::Result;
 
 /// A receiver of finished texts during a run.
@@ -28,7 +28,7 @@ pub struct TextDelta<'g> {
     /// Finished texts.
     pub texts: &'g [GeneratedText],
     /// The finished groups of resampled texts.
-    pub groups: &'g [Resampled],
+    pub groups: &'g [ResampledGroup],
     /// The work done since the last call, without the counts of generated and forced tokens.
     pub counts: WorkCounts,
     /// The time since the last call, by phase.

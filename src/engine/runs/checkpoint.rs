@@ -18,7 +18,7 @@ use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job};
 use drift_core::text::skeleton::Spelling;
 use drift_core::tokenizer::Tokenizer;
-use drift_data::corpus::{Conformers, Embedded, EmbeddedCorpus, Frame};
+use drift_data::corpus::{Conformers, EmbeddedConformers, EmbeddedCorpus, Frame};
 use drift_data::generation::EncodingEvidence;
 
 /// The files of the reference checkpoint embedded in drift.
@@ -254,7 +254,7 @@ fn recipe_spelling(folder: &Path, job: &Job) -> Result<Option<Spelling>> {
     let mut embedded = EmbeddedCorpus::ALL.into_iter();
     let Some(corpus) = embedded.find(|own| trained_on.contains(&own.trained_on())) else { return Ok(None) };
     let mut spelling = Spelling::default();
-    Embedded { corpus, ..Embedded::default() }.read(job, &mut |batch| {
+    EmbeddedConformers { corpus, ..EmbeddedConformers::default() }.read(job, &mut |batch| {
         let conformers = batch.conformers.iter();
         spelling = conformers.fold(spelling, |sum, one| sum.join(Spelling::from_skeleton(&one.skeleton)));
         Ok(())

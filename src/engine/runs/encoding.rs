@@ -8,7 +8,7 @@ use super::plan::GeneratePlan;
 use crate::generate::{Options, Prompt};
 use crate::parameter;
 use drift_core::constraint::{LogitProcessor, ProcessorKind};
-use drift_core::encoding::{Encoding, TrailingZeros, Written};
+use drift_core::encoding::{DecimalForms, Encoding, TrailingZeros};
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::prompt;
@@ -79,10 +79,10 @@ fn decided(
 }
 
 /// The encoding of the conformers' texts; `None` if both fixed and stripped fit, or neither.
-fn of_conformers(written: Written, like: Encoding) -> Option<Encoding> {
+fn of_conformers(written: DecimalForms, like: Encoding) -> Option<Encoding> {
     match written {
-        Written { fixed: true, stripped: false } => Some(like.with_zeros(TrailingZeros::Kept)),
-        Written { fixed: false, stripped: true } => Some(like.with_zeros(TrailingZeros::Removed)),
+        DecimalForms { fixed: true, stripped: false } => Some(like.with_zeros(TrailingZeros::Kept)),
+        DecimalForms { fixed: false, stripped: true } => Some(like.with_zeros(TrailingZeros::Removed)),
         _ => None,
     }
 }
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn texts_of_conformers_tell_unless_both_encodings_fit() {
-        let of = |fixed, stripped| of_conformers(Written { fixed, stripped }, Encoding::STRIPPED);
+        let of = |fixed, stripped| of_conformers(DecimalForms { fixed, stripped }, Encoding::STRIPPED);
         assert_eq!((of(true, false), of(false, true)), (FIXED, STRIPPED));
         assert_eq!((of(true, true), of(false, false)), (None, None));
     }

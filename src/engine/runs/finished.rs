@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::generate::{BatchSeconds, DeadEnds, End, GeneratedText, Resampled, SelfCheck, Timing, WorkCounts};
+use crate::generate::{
+    BatchSeconds, DeadEnds, End, GeneratedText, ResampledGroup, SelfCheck, Timing, WorkCounts,
+};
 use drift_core::encoding::Encoding;
 use drift_core::job::InputHash;
 use drift_data::generation::{EncodingEvidence, Environment};
@@ -14,7 +16,7 @@ pub(crate) type RunPlace = (usize, usize);
 /// A finished piece of work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Finished {
+pub enum JournalEntry {
     /// The date and machine of a part of the work.
     Began(Environment),
     /// The inputs of molecules and placeholders.
@@ -26,7 +28,7 @@ pub enum Finished {
     /// A generated text.
     Text(RunPlace, KeptText),
     /// Texts that were resampled together.
-    Group(RunPlace, Resampled),
+    Group(RunPlace, ResampledGroup),
     /// The cost of a part of a run.
     Spent(RunPlace, Spent),
     /// The result of a GPU's self-check.
@@ -35,22 +37,22 @@ pub enum Finished {
     Done,
 }
 
-impl FinishedPiece for Finished {
+impl FinishedPiece for JournalEntry {
     const UNIT: &'static str = "texts";
 
     fn finished(&self) -> u64 {
-        u64::from(matches!(self, Finished::Text(..)))
+        u64::from(matches!(self, JournalEntry::Text(..)))
     }
 
     fn seconds(&self) -> f64 {
         match self {
-            Finished::Spent(_, spent) => spent.seconds(),
+            JournalEntry::Spent(_, spent) => spent.seconds(),
             _ => 0.0,
         }
     }
 
     fn is_done(&self) -> bool {
-        *self == Finished::Done
+        *self == JournalEntry::Done
     }
 }
 
@@ -205,8 +207,8 @@ mod tests {
                 preferred: tokens.iter().map(|one| (one.2 as usize, one.3)).collect(),
                 dead_ends: logs.then_some(DeadEnds { dead_ends: 3, backtracks: 1 }),
             };
-            let line = serde_json::to_string(&Finished::Text((0, 1), KeptText::from_generated(&text))).unwrap();
-            let Finished::Text((0, 1), back) = serde_json::from_str(&line).unwrap() else { panic!("{line}") };
+            let line = serde_json::to_string(&JournalEntry::Text((0, 1), KeptText::from_generated(&text))).unwrap();
+            let JournalEntry::Text((0, 1), back) = serde_json::from_str(&line).unwrap() else { panic!("{line}") };
             let back = back.into_text();
             // Numbers that are none are not equal to themselves.
             let bits = |logs: &Option<Vec<f32>>| logs.as_ref().map(|l| l.iter().map(|x| x.to_bits()).collect::<Vec<_>>());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::mem::take;
 
 use super::environment::{cpu_seconds, here, peak_memory_bytes};
-use super::finished::{Finished, KeptModel, KeptText, RunPlace, Spent};
+use super::finished::{JournalEntry, KeptModel, KeptText, RunPlace, Spent};
 use super::kept_run::{KeptRun, held_twice};
 use super::text_seconds::TextPlace;
 use crate::generate::{SelfCheck, TextDelta, TextSink};
@@ -15,7 +15,7 @@ use drift_data::shard::{Shard, Work};
 
 /// The finished parts of an evaluation, and where they are stored.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct TextStore {
     work: Option<Work>,
     /// The shard to compute; `None` for the whole evaluation.
     shard: Option<Shard>,
@@ -24,7 +24,7 @@ pub struct Kept {
     /// Whether some of the combined parts are missing.
     pub(crate) is_partial: bool,
     /// Finished pieces that are held back until the next write.
-    held: Vec<Finished>,
+    held: Vec<JournalEntry>,
     /// The environments in which the parts were computed.
     environments: Vec<Environment>,
     inputs: Option<Vec<InputHash>>,
@@ -33,13 +33,13 @@ pub struct Kept {
     runs: BTreeMap<RunPlace, KeptRun>,
 }
 
-impl Kept {
+impl TextStore {
     /// Begins work, or continues it with what is finished.
     ///
     /// # Errors
     /// If the finished pieces are inconsistent.
-    pub fn new(work: Option<Work>, shard: Option<Shard>, finished: Vec<Finished>) -> Result<Self> {
-        let mut kept = Kept { work, shard, ..Kept::default() };
+    pub fn new(work: Option<Work>, shard: Option<Shard>, finished: Vec<JournalEntry>) -> Result<Self> {
+        let mut kept = TextStore { work, shard, ..TextStore::default() };
         kept.take_all(finished)?;
         Ok(kept)
     }
@@ -48,8 +48,8 @@ impl Kept {
     ///
     /// # Errors
     /// If the shards are of different models or inputs, or two contain the same work.
-    pub fn merged(shards: Vec<(Shard, Vec<Finished>)>, is_partial: bool) -> Result<Self> {
-        let mut kept = Kept { merged: Some(shards.len() as u32), is_partial, ..Kept::default() };
+    pub fn merged(shards: Vec<(Shard, Vec<JournalEntry>)>, is_partial: bool) -> Result<Self> {
+        let mut kept = TextStore { merged: Some(shards.len() as u32), is_partial, ..TextStore::default() };
         for (shard, pieces) in shards {
             kept.take_all(pieces).map_err(|error| match error {
                 Error::Input { problem, remedy, .. } => {
@@ -61,41 +61,41 @@ impl Kept {
         Ok(kept)
     }
 
-    fn take_all(&mut self, pieces: Vec<Finished>) -> Result<()> {
+    fn take_all(&mut self, pieces: Vec<JournalEntry>) -> Result<()> {
         let mut of_these: BTreeMap<RunPlace, KeptRun> = BTreeMap::new();
         let mut nats_of_these: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
         // The texts of each run whose cost was not read yet; it follows them.
         let mut without_cost: BTreeMap<RunPlace, Vec<TextPlace>> = BTreeMap::new();
         for piece in pieces {
             match piece {
-                Finished::Began(environment) => self.environments.push(environment),
-                Finished::Inputs(inputs) => {
+                JournalEntry::Began(environment) => self.environments.push(environment),
+                JournalEntry::Inputs(inputs) => {
                     if *self.inputs.get_or_insert_with(|| inputs.clone()) != inputs {
                         return Err(other_inputs("was made from other files than the others"));
                     }
                 }
-                Finished::Model(place, model) => {
+                JournalEntry::Model(place, model) => {
                     let known = self.models.entry(place).or_insert_with(|| model.clone());
                     if *known != model {
                         let problem = format!("was made with another model {} than the others", model.name);
                         return Err(Error::input("the work", problem, "use one checkpoint for all"));
                     }
                 }
-                Finished::Nats(model, molecule, nats) => {
+                JournalEntry::Nats(model, molecule, nats) => {
                     nats_of_these.insert((model, molecule), nats);
                 }
-                Finished::Text(run, text) => {
+                JournalEntry::Text(run, text) => {
                     let text = text.into_text();
                     without_cost.entry(run).or_default().push((text.prompt, text.generation));
                     of_these.entry(run).or_default().texts.push(text);
                 }
-                Finished::Group(run, group) => of_these.entry(run).or_default().groups.push(group),
-                Finished::Spent(run, spent) => {
+                JournalEntry::Group(run, group) => of_these.entry(run).or_default().groups.push(group),
+                JournalEntry::Spent(run, spent) => {
                     let texts = without_cost.remove(&run).unwrap_or_default();
                     of_these.entry(run).or_default().spend(texts, spent);
                 }
-                Finished::Checked(run, check) => of_these.entry(run).or_default().take_check(*check),
-                Finished::Done => {}
+                JournalEntry::Checked(run, check) => of_these.entry(run).or_default().take_check(*check),
+                JournalEntry::Done => {}
             }
         }
         for ((model, molecule), nats) in nats_of_these {
@@ -126,7 +126,7 @@ impl Kept {
         match (self.merged, self.environments.first()) {
             (Some(shards), first) => Environment { shards: Some(shards), ..first.cloned().unwrap_or(here) },
             (None, _) => {
-                self.held.push(Finished::Began(here.clone()));
+                self.held.push(JournalEntry::Began(here.clone()));
                 here
             }
         }
@@ -151,7 +151,7 @@ impl Kept {
             Some(known) if known != inputs => Err(other_inputs("was started with other files")),
             Some(_) => Ok(()),
             None => {
-                self.held.push(Finished::Inputs(inputs.to_vec()));
+                self.held.push(JournalEntry::Inputs(inputs.to_vec()));
                 self.inputs = Some(inputs.to_vec());
                 Ok(())
             }
@@ -176,7 +176,7 @@ impl Kept {
                 Err(Error::input(format!("model {}", model.name), problem, remedy))
             }
             None => {
-                self.held.push(Finished::Model(place, model.clone()));
+                self.held.push(JournalEntry::Model(place, model.clone()));
                 self.models.insert(place, model);
                 Ok(())
             }
@@ -193,7 +193,7 @@ impl Kept {
     /// # Errors
     /// If the system refuses.
     pub(crate) fn keep_nats(&mut self, model: usize, scored: Vec<(usize, Vec<f64>)>) -> Result<()> {
-        let pieces = scored.iter().map(|(molecule, nats)| Finished::Nats(model, *molecule, nats.clone()));
+        let pieces = scored.iter().map(|(molecule, nats)| JournalEntry::Nats(model, *molecule, nats.clone()));
         self.add(pieces.collect())?;
         self.nats(model).extend(scored);
         Ok(())
@@ -204,7 +204,7 @@ impl Kept {
     /// # Errors
     /// If the system refuses.
     pub(crate) fn keep_check(&mut self, place: RunPlace, check: SelfCheck) -> Result<()> {
-        self.add(vec![Finished::Checked(place, Box::new(check.clone()))])?;
+        self.add(vec![JournalEntry::Checked(place, Box::new(check.clone()))])?;
         self.run(place).take_check(check);
         Ok(())
     }
@@ -226,12 +226,12 @@ impl Kept {
     /// # Errors
     /// If the system refuses.
     pub(crate) fn done(&mut self) -> Result<()> {
-        self.add(vec![Finished::Done])?;
+        self.add(vec![JournalEntry::Done])?;
         self.work.as_ref().map_or(Ok(()), Work::sync)
     }
 
     /// Writes the pieces held back, then `pieces`.
-    fn add(&mut self, pieces: Vec<Finished>) -> Result<()> {
+    fn add(&mut self, pieces: Vec<JournalEntry>) -> Result<()> {
         let held = take(&mut self.held);
         self.work.as_mut().map_or(Ok(()), |work| work.add(held.into_iter().chain(pieces)))
     }
@@ -245,7 +245,7 @@ fn other_inputs(problem: &str) -> Error {
 
 /// Stores what a run finishes, and its cost. The texts themselves are taken when the run ends.
 pub(crate) struct RunKeeper<'k> {
-    kept: &'k mut Kept,
+    kept: &'k mut TextStore,
     place: RunPlace,
     /// The seconds of building templates, until they are counted.
     templates_seconds: f64,
@@ -267,10 +267,11 @@ impl TextSink for RunKeeper<'_> {
         self.cpu = now;
         let place = self.place;
         if self.kept.work.is_some() {
-            let groups = news.groups.iter().map(|group| Finished::Group(place, group.clone()));
-            let texts = news.texts.iter().map(|text| Finished::Text(place, KeptText::from_generated(text)));
+            let groups = news.groups.iter().map(|group| JournalEntry::Group(place, group.clone()));
+            let texts =
+                news.texts.iter().map(|text| JournalEntry::Text(place, KeptText::from_generated(text)));
             // The group is written after its texts, since a group counts as finished once it is stored.
-            let spent = [Finished::Spent(place, spent.clone())];
+            let spent = [JournalEntry::Spent(place, spent.clone())];
             match news.texts {
                 [] => self.kept.held.extend(spent),
                 _ => self.kept.add(texts.chain(groups).chain(spent).collect())?,
@@ -285,9 +286,9 @@ impl TextSink for RunKeeper<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{End, GeneratedText, Resampled};
+    use crate::generate::{End, GeneratedText, ResampledGroup};
 
-    fn text(molecule: usize, generation: usize, token: u32) -> Finished {
+    fn text(molecule: usize, generation: usize, token: u32) -> JournalEntry {
         let text = GeneratedText {
             prompt: molecule,
             generation,
@@ -299,11 +300,14 @@ mod tests {
             preferred: Vec::new(),
             dead_ends: None,
         };
-        Finished::Text((0, 0), KeptText::from_generated(&text))
+        JournalEntry::Text((0, 0), KeptText::from_generated(&text))
     }
 
-    fn group(molecule: usize) -> Finished {
-        Finished::Group((0, 0), Resampled { prompt: molecule, draws: 2, ..Resampled::default() })
+    fn group(molecule: usize) -> JournalEntry {
+        JournalEntry::Group(
+            (0, 0),
+            ResampledGroup { prompt: molecule, draws: 2, ..ResampledGroup::default() },
+        )
     }
 
     /// A journal was cut before the end of a group, which was drawn again behind it.
@@ -311,10 +315,10 @@ mod tests {
     fn texts_that_were_drawn_again_count_once() {
         let cut = vec![text(0, 0, 1), text(0, 1, 2)];
         let again = [text(0, 0, 3), text(0, 1, 4), group(0)];
-        let mut kept = Kept::new(None, None, cut.clone()).unwrap();
+        let mut kept = TextStore::new(None, None, cut.clone()).unwrap();
         kept.run((0, 0)).forget_parts_of_groups();
         assert_eq!(kept.texts(), 0);
-        let mut kept = Kept::new(None, None, cut.into_iter().chain(again).collect()).unwrap();
+        let mut kept = TextStore::new(None, None, cut.into_iter().chain(again).collect()).unwrap();
         let run = kept.run((0, 0));
         run.forget_parts_of_groups();
         assert_eq!(run.done(), BTreeMap::from([(0, vec![0, 1])]));
@@ -325,12 +329,13 @@ mod tests {
     #[test]
     fn shards_that_hold_the_same_are_refused() {
         let shard = |number: &str| number.parse::<Shard>().unwrap();
-        let merged = |second: Vec<Finished>| {
-            let first = vec![text(0, 0, 1), Finished::Nats(0, 4, vec![1.0]), Finished::Nats(0, 4, vec![1.0])];
-            Kept::merged(vec![(shard("1/2"), first), (shard("2/2"), second)], false)
+        let merged = |second: Vec<JournalEntry>| {
+            let first =
+                vec![text(0, 0, 1), JournalEntry::Nats(0, 4, vec![1.0]), JournalEntry::Nats(0, 4, vec![1.0])];
+            TextStore::merged(vec![(shard("1/2"), first), (shard("2/2"), second)], false)
         };
         assert_eq!(merged(vec![text(1, 0, 1), text(0, 1, 1)]).unwrap().texts(), 3);
-        for second in [text(0, 0, 1), Finished::Nats(0, 4, vec![2.0])] {
+        for second in [text(0, 0, 1), JournalEntry::Nats(0, 4, vec![2.0])] {
             let error = merged(vec![second]).unwrap_err().to_string();
             assert!(error.starts_with("shard 2/2: contains what another shard contains"), "{error}");
         }

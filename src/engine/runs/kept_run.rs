@@ -5,7 +5,7 @@ use std::mem::take;
 
 use super::finished::Spent;
 use super::text_seconds::{FinishTimes, TextPlace, TextSeconds};
-use crate::generate::{Generated, GeneratedText, Resampled, SelfCheck, Verdict};
+use crate::generate::{GeneratedText, GenerationResult, ResampledGroup, SelfCheck, Verdict};
 use drift_core::error::{Error, Result};
 
 /// The stored parts of a run.
@@ -14,7 +14,7 @@ pub(crate) struct KeptRun {
     /// The texts, in any order.
     pub(crate) texts: Vec<GeneratedText>,
     /// The groups of texts that were drawn together, with `--resample`.
-    pub(crate) groups: Vec<Resampled>,
+    pub(crate) groups: Vec<ResampledGroup>,
     /// The seconds and counts of all parts.
     pub(crate) spent: Spent,
     /// When the texts finished.
@@ -46,12 +46,19 @@ impl KeptRun {
     }
 
     /// Takes the texts of the run as if they had been generated at once. What else was spent stays in `spent`.
-    pub(crate) fn generated(&mut self) -> Generated {
+    pub(crate) fn generated(&mut self) -> GenerationResult {
         let (samples, resampled) = (take(&mut self.texts), take(&mut self.groups));
         let Spent { counts, timing, .. } = self.spent;
         let (batches, self_check) = (take(&mut self.spent.batches), self.check.take());
-        let generated =
-            Generated { samples, counts, timing, resampled, batches, self_check, ..Generated::default() };
+        let generated = GenerationResult {
+            samples,
+            counts,
+            timing,
+            resampled,
+            batches,
+            self_check,
+            ..GenerationResult::default()
+        };
         generated.settled()
     }
 
@@ -89,7 +96,7 @@ impl KeptRun {
     }
 
     /// Adds generated texts; their cost is already counted.
-    pub(crate) fn take(&mut self, generated: &mut Generated) {
+    pub(crate) fn take(&mut self, generated: &mut GenerationResult) {
         self.texts.append(&mut generated.samples);
         self.groups.append(&mut generated.resampled);
     }

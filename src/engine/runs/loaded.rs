@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::checkpoint::Checkpoint;
 use super::encoding::settle;
-use super::kept::Kept;
+use super::kept::TextStore;
 use super::placeholders::{NamedPlaceholder, placeholders};
 use super::plan::{GeneratePlan, Generations, ModelChoice, PlaceholderChoice};
 use super::run::{Processor, generate};
@@ -15,7 +15,7 @@ use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Result};
 use drift_core::geometry::GeometryRules;
 use drift_core::job::{InputHash, Job};
-use drift_data::corpus::{EmbeddedCorpus, Part, Skipped};
+use drift_data::corpus::{EmbeddedCorpus, Part, SkippedRecord};
 use drift_data::generation::Unseen;
 use drift_data::prompts::Molecules;
 
@@ -43,7 +43,7 @@ impl LoadedModel {
         plan: &GeneratePlan,
         index: usize,
         molecules: &Molecules,
-        kept: &mut Kept,
+        kept: &mut TextStore,
         job: &Job,
     ) -> Result<Self> {
         // Shards are merged in the encoding in which their texts were written; it is not determined again.
@@ -75,7 +75,7 @@ impl LoadedModel {
         &mut self,
         plan: &GeneratePlan,
         molecules: &Molecules,
-        kept: &mut Kept,
+        kept: &mut TextStore,
         job: &Job,
     ) -> Result<()> {
         for (run, processor) in processors(plan, &self.placeholders).into_iter().enumerate() {
@@ -123,8 +123,8 @@ impl ShardDone {
     /// Runs a shard of `models` models. `each` does the work of a model and returns whether it was interrupted.
     pub(crate) fn of_models(
         models: usize,
-        kept: &mut Kept,
-        each: &mut dyn FnMut(usize, &mut Kept) -> Result<bool>,
+        kept: &mut TextStore,
+        each: &mut dyn FnMut(usize, &mut TextStore) -> Result<bool>,
     ) -> Result<Self> {
         kept.environment();
         let mut interrupted = false;
@@ -144,7 +144,7 @@ impl ShardDone {
 ///
 /// # Errors
 /// If the plan is refused, or the inputs cannot be stored.
-pub fn check_generation(plan: &GeneratePlan, molecules: &Molecules, kept: &mut Kept) -> Result<()> {
+pub fn check_generation(plan: &GeneratePlan, molecules: &Molecules, kept: &mut TextStore) -> Result<()> {
     distinct_names(&plan.models)?;
     check_geometry(plan)?;
     let counts_none = molecules.molecules.iter().all(|molecule| molecule.conformer_count() == 0);
@@ -172,7 +172,7 @@ pub fn with_geometry(plan: &GeneratePlan, mut molecules: Molecules) -> Result<Mo
         rules.err().map(|why| format!("has no known geometry: {}", why.reason))
     });
     match (molecules.molecules.is_empty(), molecules.skipped_records.last()) {
-        (true, Some(Skipped { record, reason, .. })) => {
+        (true, Some(SkippedRecord { record, reason, .. })) => {
             let remedy = "give molecules that RDKit reads, or the logit processor automaton";
             Err(Error::input(record, reason, remedy))
         }

@@ -7,7 +7,7 @@ use drift_core::constraint::{Placeholder, THEIR_PLACEHOLDER, USUAL_PLACEHOLDER, 
 use drift_core::encoding::Reading;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
-use drift_data::corpus::Embedded;
+use drift_data::corpus::EmbeddedConformers;
 use drift_data::generation::ClassPlaceholder;
 use drift_tune::placeholder::{
     EncodingChoice, FitPlan, FitReport, FittedClasses, FittedFile, Objective, fit, takes_templates,
@@ -117,7 +117,11 @@ fn fit_of(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<FitReport> {
         seed,
         classes: false,
     };
-    fit(&plan, &Embedded { reading: Reading::new(checkpoint.encoding), ..Embedded::default() }, job)
+    fit(
+        &plan,
+        &EmbeddedConformers { reading: Reading::new(checkpoint.encoding), ..EmbeddedConformers::default() },
+        job,
+    )
 }
 
 fn fitted(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<String> {

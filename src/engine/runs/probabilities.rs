@@ -4,7 +4,7 @@
 use super::checkpoint::Checkpoint;
 use super::run::Run;
 use super::written::token_texts;
-use crate::generate::{GeneratedText, Resampled};
+use crate::generate::{GeneratedText, ResampledGroup};
 use drift_core::constraint::{TextClass, byte_classes, token_class};
 use drift_data::generation::ClassProbability;
 use drift_data::generation::{ClassMaskCost, MaskCost, ResamplingReport, Spread};
@@ -105,8 +105,9 @@ pub(crate) fn mask_cost(checkpoint: &Checkpoint, run: &Run) -> Option<MaskCost> 
 /// The results of resampling groups of at most `draws` texts; `None` if no group was finished.
 pub(crate) fn resampling(draws: usize, run: &Run) -> Option<ResamplingReport> {
     let groups = &run.generated.resampled;
-    let spread =
-        |figure: fn(&Resampled) -> f64| Spread::from_values(&groups.iter().map(figure).collect::<Vec<f64>>());
+    let spread = |figure: fn(&ResampledGroup) -> f64| {
+        Spread::from_values(&groups.iter().map(figure).collect::<Vec<f64>>())
+    };
     Some(ResamplingReport {
         draws,
         groups: groups.len() as u64,

@@ -10,13 +10,13 @@ use super::answers::{apart, check_form, examples, prompt as prompt_text};
 use super::checkpoint::Checkpoint;
 use super::environment::cpu_seconds;
 use super::finished::RunPlace;
-use super::kept::Kept;
+use super::kept::TextStore;
 use super::kept_run::KeptRun;
 use super::placeholders::NamedPlaceholder;
 use super::plan::GeneratePlan;
 use super::text_seconds::{TextPlace, TextSeconds};
 use super::written::WrittenText;
-use crate::generate::{Generated, Options, Prompt, Resampling, SelfCheck, SelfChecking, Span};
+use crate::generate::{GenerationResult, Options, Prompt, Resampling, SelfCheck, SelfChecking, Span};
 use drift_core::constraint::vocabulary::Vocabulary;
 use drift_core::constraint::{Constraint, LogitProcessor, ProcessorKind};
 use drift_core::encoding::Encoding;
@@ -40,7 +40,7 @@ pub(crate) struct Run {
     pub placeholder: Option<String>,
     /// The placeholder of each class of block, if there are classes.
     pub classes: Vec<ClassPlaceholder>,
-    pub generated: Generated,
+    pub generated: GenerationResult,
     /// The text of each generated text, in the same order.
     pub written: Vec<WrittenText>,
     /// The share of each generated text in the time of the run.
@@ -105,7 +105,7 @@ pub(crate) fn generate(
     checkpoint: &mut Checkpoint,
     molecules: &[PromptMolecule],
     (processor, named): Processor<'_>,
-    (kept, place): (&mut Kept, RunPlace),
+    (kept, place): (&mut TextStore, RunPlace),
     job: &Job,
 ) -> Result<(Vec<Span>, bool)> {
     let begin = Instant::now();
@@ -228,7 +228,7 @@ fn resampling(draws: usize, tokenizer: &Tokenizer) -> Resampling {
 }
 
 /// A molecule with missing texts.
-struct Lacking<'m> {
+struct MissingTexts<'m> {
     number: usize,
     molecule: &'m PromptMolecule,
     generations: usize,
@@ -239,15 +239,15 @@ struct Lacking<'m> {
 fn lacking<'m>(
     plan: &GeneratePlan,
     molecules: &'m [PromptMolecule],
-    kept: &mut Kept,
+    kept: &mut TextStore,
     place: RunPlace,
-) -> Vec<Lacking<'m>> {
+) -> Vec<MissingTexts<'m>> {
     let mut done = kept.run(place).done();
     let of = |(number, molecule): (usize, &'m PromptMolecule)| {
         let generations = plan.generations.of(molecule.conformer_count());
         let done: Arc<[usize]> = done.remove(&number).unwrap_or_default().into();
         let lacks = kept.has(number) && done.len() < generations;
-        lacks.then_some(Lacking { number, molecule, generations, done })
+        lacks.then_some(MissingTexts { number, molecule, generations, done })
     };
     molecules.iter().enumerate().filter_map(of).collect()
 }
@@ -264,12 +264,12 @@ fn widest(encoding: Encoding) -> String {
 fn prompts_of(
     plan: &GeneratePlan,
     checkpoint: &Checkpoint,
-    lacking: &[Lacking<'_>],
+    lacking: &[MissingTexts<'_>],
     constraints: &[Arc<dyn Constraint>],
 ) -> Result<Vec<Prompt>> {
     let (tokenizer, encoding) = (&checkpoint.tokenizer, checkpoint.encoding);
     let examples = examples(plan, checkpoint)?;
-    let prompt = |(lacking, constraint): (&Lacking<'_>, &Arc<dyn Constraint>)| {
+    let prompt = |(lacking, constraint): (&MissingTexts<'_>, &Arc<dyn Constraint>)| {
         let PromptMolecule { smiles, skeleton, .. } = lacking.molecule;
         let widest = widest(encoding);
         let one = tokenizer.ids(&tagged(&skeleton::fill(skeleton, &widest, encoding)))?.len();

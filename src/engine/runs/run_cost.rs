@@ -4,7 +4,7 @@ use super::checkpoint::Checkpoint;
 use super::plan::GeneratePlan;
 use super::probabilities::{mask_cost, probabilities, resampling};
 use super::run::Run;
-use crate::generate::Generated;
+use crate::generate::GenerationResult;
 use drift_data::audit::pairs::BatchTimes;
 use drift_data::generation::{Cost, GenerationRun, Roofline, Seconds, Unseen};
 
@@ -71,7 +71,7 @@ fn cost(plan: &GeneratePlan, checkpoint: &Checkpoint, run: &Run) -> Cost {
 
 /// The least memory traffic of the run, and the share of the bandwidth that the run reached.
 fn floor(plan: &GeneratePlan, checkpoint: &Checkpoint, run: &Run) -> Option<Roofline> {
-    let Generated { counts, timing, .. } = &run.generated;
+    let GenerationResult { counts, timing, .. } = &run.generated;
     let traffic = counts.traffic(&checkpoint.config, plan.device.bytes_per_number())?;
     // The start of a device is excluded, because it moves none of these bytes.
     let elapsed = (timing.total() - timing.start).max(f64::MIN_POSITIVE);

@@ -1,7 +1,7 @@
 //! Generates texts without judging them: the header and the lines of a file of texts.
 
 use super::checkpoint::Checkpoint;
-use super::kept::Kept;
+use super::kept::TextStore;
 use super::loaded::{LoadedModel, ShardDone, check_generation, inputs, unseen};
 use super::plan::GeneratePlan;
 use super::protocol::generation_protocol;
@@ -39,7 +39,7 @@ pub struct GeneratedTexts {
 pub fn generate_texts(
     plan: &GeneratePlan,
     molecules: &Molecules,
-    kept: &mut Kept,
+    kept: &mut TextStore,
     job: &Job,
 ) -> Result<GeneratedTexts> {
     check_generation(plan, molecules, kept)?;
@@ -77,7 +77,7 @@ pub fn generate_texts(
 pub fn generate_shard(
     plan: &GeneratePlan,
     molecules: &Molecules,
-    kept: &mut Kept,
+    kept: &mut TextStore,
     job: &Job,
 ) -> Result<ShardDone> {
     check_generation(plan, molecules, kept)?;
@@ -95,7 +95,7 @@ impl GeneratedTexts {
         plan: &GeneratePlan,
         mut loaded: LoadedModel,
         molecules: &Molecules,
-        kept: &mut Kept,
+        kept: &mut TextStore,
     ) -> Result<()> {
         loaded.checkpoint.measure();
         let checkpoint = &loaded.checkpoint;

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use candle_core::Result;
 
-use super::optimizer::Weighted;
+use super::optimizer::FlatWeights;
 use super::parameters::ParameterLayout;
 use super::recipe::Schedule;
 
@@ -33,12 +33,12 @@ impl NewRows {
     /// If candle refuses a product.
     pub(super) fn update(
         &self,
-        all: &mut Weighted,
+        all: &mut FlatWeights,
         gradient: &[f32],
         count: f64,
         schedule: &Schedule,
     ) -> Result<f64> {
-        let mut rows = Weighted {
+        let mut rows = FlatWeights {
             weights: self.gather(&all.weights),
             first: self.gather(&all.first),
             second: self.gather(&all.second),

@@ -23,7 +23,7 @@ const STEP_SIZE: f64 = 0.2;
 
 /// Weights and their moments as flat vectors, in the order of the layout.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Weighted {
+pub struct FlatWeights {
     /// The weights.
     pub weights: Vec<f32>,
     /// The running mean of the gradients.
@@ -34,11 +34,11 @@ pub struct Weighted {
     pub step: u64,
 }
 
-impl Weighted {
+impl FlatWeights {
     /// The state before the first update.
     pub fn new(weights: Vec<f32>) -> Self {
         let zeros = || vec![0.0; weights.len()];
-        Weighted { first: zeros(), second: zeros(), weights, step: 0 }
+        FlatWeights { first: zeros(), second: zeros(), weights, step: 0 }
     }
 
     /// One update along `gradient` divided by `count`. Returns the norm of this quotient before clipping. A count of 0, from a

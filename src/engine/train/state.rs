@@ -7,7 +7,7 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, SafeTensors, View, serialize};
 use serde::{Deserialize, Serialize};
 
-use super::optimizer::Weighted;
+use super::optimizer::FlatWeights;
 use super::recipe::Recipe;
 use super::report::{CurvePoint, Validation};
 use crate::parameter;
@@ -24,7 +24,7 @@ const MAX_BYTES: u64 = 1 << 36;
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingState {
     /// Weights and moments.
-    pub weighted: Weighted,
+    pub weighted: FlatWeights,
     /// The curves and counts so far.
     pub past: Past,
 }
@@ -89,7 +89,7 @@ impl TrainingState {
             past: self.past.clone(),
         };
         let metadata = serde_json::to_string(&metadata).map_err(|e| fault(&e))?;
-        let Weighted { weights, first, second, .. } = &self.weighted;
+        let FlatWeights { weights, first, second, .. } = &self.weighted;
         let tensors = [("weights", weights), ("first", first), ("second", second)]
             .map(|(name, values)| (name, Vector { values, shape: [values.len()] }));
         let metadata = HashMap::from([("drift".to_owned(), metadata)]);
@@ -134,7 +134,7 @@ impl TrainingState {
             // Every chunk has four bytes.
             Ok(tensor.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
         };
-        let weighted = Weighted {
+        let weighted = FlatWeights {
             weights: values("weights")?,
             first: values("first")?,
             second: values("second")?,

@@ -12,7 +12,7 @@ use super::export::{self, Companions};
 use super::gradients::{BatchLoss, Gradients, PACK_TOKENS, Trainable, candle};
 use super::memory::check_memory;
 use super::new_rows::NewRows;
-use super::optimizer::Weighted;
+use super::optimizer::FlatWeights;
 use super::parameters::ParameterLayout;
 use super::recipe::{Recipe, Schedule, Shape};
 use super::report::{CurvePoint, SCHEMA, TrainReport, Validation};
@@ -132,7 +132,7 @@ impl Run<'_> {
         let mut state = if plan.resume {
             TrainingState::load(&plan.output, &self.recipe, weights.len())?
         } else {
-            TrainingState { weighted: Weighted::new(weights), past: Past::default() }
+            TrainingState { weighted: FlatWeights::new(weights), past: Past::default() }
         };
         let outcome = self.steps(&mut state).and_then(|()| self.finish(&state));
         // Only an interruption saves the state; after any other error the last save remains.

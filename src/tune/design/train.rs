@@ -23,7 +23,7 @@ use super::report::trained::TrainedTokenizer;
 use super::report::vocabulary::{SCHEMA, VocabularyReport};
 use super::scheme::cuts::{Scheme, SchemeKind};
 use super::scheme::grammar::Grammar;
-use super::scheme::search::Annealed;
+use super::scheme::search::AnnealingResult;
 use super::scheme::slots::Range;
 use super::scheme::space::{BaseTokens, MAX_NEW_TOKENS, Optimum};
 use super::scheme::spaces::DesignSpaces;
@@ -184,7 +184,7 @@ struct Design {
     new_tokens: Vec<(u32, String)>,
     /// The number of new tokens that took ids of old ones.
     reused: u64,
-    annealed: Annealed,
+    annealed: AnnealingResult,
     guarantees: Guarantees,
 }
 

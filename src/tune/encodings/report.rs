@@ -6,7 +6,7 @@ use super::loss::TextLoss;
 use super::tokens::{TokenCosts, TokensPerBlock};
 use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
-use drift_data::corpus::Skipped;
+use drift_data::corpus::SkippedRecord;
 
 /// The value of `schema`.
 pub const SCHEMA: &str = "drift.encodings/1";
@@ -26,7 +26,7 @@ pub struct EncodingsReport {
     /// The number of records that could not be read.
     pub skipped: u64,
     /// The first of these records, with the reasons.
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
     /// The number of conformers whose tokens were counted.
     pub sample: u64,
     /// One row per encoding with a tokenizer, or with an extension of one.

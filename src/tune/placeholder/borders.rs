@@ -18,14 +18,14 @@ use drift_core::text::skeleton;
 use drift_core::tokenizer::{BlockTokens, InBlocks, Tokenizer};
 
 /// The tokens that contain characters of a block and other characters; sorted, each once.
-pub type Crossing = BTreeSet<String>;
+pub type CrossingTokens = BTreeSet<String>;
 
 /// The tokens of each block of a text according to the reference tokenizer, and the tokens that cross a bracket.
 pub struct EncodedBlocks {
     /// The FREE tokens of each block; complete only if no token crosses a bracket.
     pub blocks: Vec<BlockTokens>,
     /// The COPY tokens that contain characters of a block.
-    pub crossing: Crossing,
+    pub crossing: CrossingTokens,
     /// For each block, whether it has such a token.
     pub crossed: Vec<bool>,
 }
@@ -52,7 +52,7 @@ pub fn inside(tokenizer: &Tokenizer, text: &str, encoding: Encoding) -> Result<E
 /// The borders of blocks after every atom of a corpus.
 pub struct Borders {
     /// The tokens that cross a bracket.
-    pub crossing: Crossing,
+    pub crossing: CrossingTokens,
     /// Whether tokens cross brackets even in small blocks with all decimals, with and without signs. In an extended tokenizer they
     /// do not, because it isolates these blocks; there, tokens of the base cross brackets only in other blocks.
     pub in_small_blocks: bool,

@@ -22,7 +22,7 @@ use drift_core::text::partition::Partition;
 use drift_data::stats::interval::{LEVEL, PairedDifference, paired};
 
 /// A conformer of the sample on which classes are judged.
-pub(crate) struct Sampled {
+pub(crate) struct SampleConformer {
     /// The molecule, which is the unit of independent observation.
     pub molecule: Arc<str>,
     /// Its skeleton, which determines the classes of its blocks.
@@ -43,7 +43,7 @@ pub struct PartitionReport {
     /// `[u, r, j]` of the best single placeholder on the same half.
     pub single: [f64; 3],
     /// The results on the other half.
-    pub judged: Judged,
+    pub judged: HeldOutResult,
     /// Whether the search with argmin reached the bound on its own.
     pub search_reached_bound: bool,
     /// The part of harm that is compared: the first part that differs on the other half or, for a weighted objective, the sum.
@@ -68,7 +68,7 @@ pub fn best_partition<'p>(
 
 /// The results on one half of the molecules of what was chosen on the other.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct HeldOutResult {
     /// The number of conformers of that half.
     pub conformers: u64,
     /// `[u, r, j]` of the single placeholder.
@@ -106,11 +106,15 @@ pub(super) struct ClassPlan<'a> {
 ///
 /// # Errors
 /// If a placeholder cannot be counted, or argmin refuses its settings.
-pub(super) fn analyse(plan: &ClassPlan<'_>, sample: &[Sampled]) -> Result<Vec<PartitionReport>> {
+pub(super) fn analyse(plan: &ClassPlan<'_>, sample: &[SampleConformer]) -> Result<Vec<PartitionReport>> {
     Partition::ALL.iter().map(|&partition| analyse_one(plan, partition, sample)).collect()
 }
 
-fn analyse_one(plan: &ClassPlan<'_>, partition: Partition, sample: &[Sampled]) -> Result<PartitionReport> {
+fn analyse_one(
+    plan: &ClassPlan<'_>,
+    partition: Partition,
+    sample: &[SampleConformer],
+) -> Result<PartitionReport> {
     let objective = plan.objective;
     let (labels, conformers) = classify(partition, sample);
     let halves = Halves::new(plan.settings.seed, sample, conformers);
@@ -148,7 +152,7 @@ fn analyse_one(plan: &ClassPlan<'_>, partition: Partition, sample: &[Sampled]) -
         classes: classes.collect(),
         certificate: Certificate::new(objective, &problem.damage(&assignment), &bound, None),
         single: objective.harm(&problem.damage(&single)).parts(),
-        judged: Judged {
+        judged: HeldOutResult {
             conformers: halves.judged_on.len() as u64,
             single: judged_single,
             classes: judged_classes,
@@ -195,7 +199,7 @@ struct Halves {
 }
 
 impl Halves {
-    fn new(seed: u64, sample: &[Sampled], conformers: Vec<ClassifiedConformer>) -> Self {
+    fn new(seed: u64, sample: &[SampleConformer], conformers: Vec<ClassifiedConformer>) -> Self {
         let mut halves =
             Halves { chosen_on: Vec::new(), judged_on: Vec::new(), judged_molecules: Vec::new() };
         for (sampled, conformer) in sample.iter().zip(conformers) {
@@ -223,7 +227,10 @@ impl Halves {
 }
 
 /// Classifies the blocks of a sample; classes that do not occur are left out.
-fn classify(partition: Partition, sample: &[Sampled]) -> (Vec<&'static str>, Vec<ClassifiedConformer>) {
+fn classify(
+    partition: Partition,
+    sample: &[SampleConformer],
+) -> (Vec<&'static str>, Vec<ClassifiedConformer>) {
     let mut raw = Vec::with_capacity(sample.len());
     let mut present = BTreeMap::new();
     for sampled in sample {

@@ -7,7 +7,7 @@ use super::sample::{Reservoir, key_of_place, key_of_text};
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::skeleton::atoms;
-use drift_data::corpus::{AtomOrder, Conformer, Conformers, Emit, ReadSummary};
+use drift_data::corpus::{AtomOrder, BatchSink, Conformer, Conformers, ReadSummary};
 
 /// Corpora with up to this many blocks are kept in memory (about 20 bytes each); larger ones are read again.
 const KEPT_BLOCKS: u64 = 4_000_000;
@@ -137,7 +137,7 @@ impl FirstPass {
                 Ok(())
             }
             None => {
-                let emit: &mut Emit<'_> = &mut |batch| each(&batch.conformers);
+                let emit: &mut BatchSink<'_> = &mut |batch| each(&batch.conformers);
                 // The whole summary is compared, including hashes: results of the first pass would not hold for a different corpus.
                 let again = corpus.read(job, emit)?;
                 if again == self.summary { Ok(()) } else { Err(self.changed(&again)) }
@@ -157,7 +157,7 @@ mod tests {
     struct Growing(AtomicU64);
 
     impl Conformers for Growing {
-        fn read(&self, _: &Job, emit: &mut Emit<'_>) -> Result<ReadSummary> {
+        fn read(&self, _: &Job, emit: &mut BatchSink<'_>) -> Result<ReadSummary> {
             let blocks = 5_000;
             let conformer = Conformer::new("C".into(), "[C]<>".repeat(blocks).into(), vec![[0; 3]; blocks]);
             let conformers = KEPT_BLOCKS / blocks as u64 + 1 + self.0.fetch_add(1, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::borders::{Crossing, inside};
+use super::borders::{CrossingTokens, inside};
 use super::grammar::tie_key;
 use super::report::RefusedTokenizer;
 use drift_core::encoding::Encoding;
@@ -82,7 +82,7 @@ pub(super) fn lost(blocks: u64) -> String {
 pub(super) fn refused(
     tokenizer: &Tokenizer,
     encoding: Encoding,
-    crossing: &Crossing,
+    crossing: &CrossingTokens,
     conformers: &[Conformer],
 ) -> Result<RefusedTokenizer> {
     // Tokens that open a block come first, since they contain the sign.

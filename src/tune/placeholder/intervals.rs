@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::classes::{Sampled, by_molecule};
+use super::classes::{SampleConformer, by_molecule};
 use super::counts::{PICO, precision_of, rmsd_pico};
 use super::replay::BlockReplay;
 use drift_data::stats::interval::{ClusterSums, Interval, LEVEL, paired};
@@ -30,7 +30,7 @@ pub struct Intervals {
 
 impl Intervals {
     /// The effect of `free` FREE tokens on a sample.
-    pub(crate) fn from_sample(sample: &[Sampled], free: u8) -> Self {
+    pub(crate) fn from_sample(sample: &[SampleConformer], free: u8) -> Self {
         let count = |cost: fn(u8, &BlockReplay) -> u64| clusters(sample, |block| cost(free, block));
         let unparsable = count(|f, block| u64::from(block.error(f).is_none()));
         let truncated = count(|f, block| u64::from(f < block.tokens));
@@ -48,7 +48,7 @@ impl Intervals {
 }
 
 /// The sums of a count over the blocks of each molecule.
-fn clusters(sample: &[Sampled], count: impl Fn(&BlockReplay) -> u64) -> ClusterSums {
+fn clusters(sample: &[SampleConformer], count: impl Fn(&BlockReplay) -> u64) -> ClusterSums {
     let mut molecules: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for sampled in sample {
         let entry = molecules.entry(&sampled.molecule).or_default();
@@ -61,9 +61,9 @@ fn clusters(sample: &[Sampled], count: impl Fn(&BlockReplay) -> u64) -> ClusterS
     sums
 }
 
-fn rmsd(sample: &[Sampled], free: u8) -> Option<Interval> {
+fn rmsd(sample: &[SampleConformer], free: u8) -> Option<Interval> {
     let readable = sample.iter().filter(|s| s.blocks.iter().all(|block| block.error(free).is_some()));
-    let rmsds = readable.map(|Sampled { molecule, blocks, .. }| {
+    let rmsds = readable.map(|SampleConformer { molecule, blocks, .. }| {
         let squares = blocks.iter().map(|block| block.squared_error(free)).fold(0, u64::saturating_add);
         let rmsd = rmsd_pico(squares, blocks.len(), precision_of(blocks.iter()));
         (molecule.clone(), rmsd as f64 / PICO)

@@ -33,9 +33,9 @@ mod task;
 
 pub use assignment::{ClassProblem, ClassifiedConformer};
 pub use attainable::{AttainableTokens, free_tokens};
-pub use borders::{Borders, Crossing, EncodedBlocks, borders, inside, takes_templates};
+pub use borders::{Borders, CrossingTokens, EncodedBlocks, borders, inside, takes_templates};
 pub use certificate::Certificate;
-pub use classes::{ClassReport, Judged, PartitionReport, best_partition};
+pub use classes::{ClassReport, HeldOutResult, PartitionReport, best_partition};
 pub use comparison::ComparedHarm;
 pub use counts::{Measures, ReplayCounts, ReplayTotals};
 pub use fit::fit;

@@ -11,7 +11,7 @@ use super::search::SearchSettings;
 use drift_core::encoding::Encoding;
 use drift_core::error::{Error, Result};
 use drift_core::job::Provenance;
-use drift_data::corpus::Skipped;
+use drift_data::corpus::SkippedRecord;
 
 /// The value of [`FitReport::schema`].
 pub const SCHEMA: &str = "drift.fit/2";
@@ -111,7 +111,7 @@ pub struct CorpusReport {
     /// The number of records that could not be read.
     pub skipped: u64,
     /// The first of these records, with the reasons.
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
 }
 
 /// The result for one tokenizer and encoding.

@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 
 use super::attainable::{AttainableTokens, free_tokens};
-use super::borders::{Crossing, borders, inside};
+use super::borders::{CrossingTokens, borders, inside};
 use super::certificate::Certificate;
-use super::classes::{ClassPlan, Sampled, analyse};
+use super::classes::{ClassPlan, SampleConformer, analyse};
 use super::counts::{ReplayCounts, ReplayTotals};
 use super::first_pass::{FirstPass, Sample};
 use super::forcing::{Choice, MOST_CROSSED, apart, lost, refused};
@@ -53,11 +53,11 @@ pub(super) struct Task<'t> {
 #[derive(Default)]
 struct Part {
     counts: ReplayCounts,
-    sample: Vec<Sampled>,
+    sample: Vec<SampleConformer>,
     /// The number of blocks outside the range of an extended tokenizer that cross their brackets.
     crossed: u64,
     /// The tokens that cross a bracket.
-    crossing: Crossing,
+    crossing: CrossingTokens,
 }
 
 impl<'t> Task<'t> {
@@ -130,7 +130,7 @@ impl<'t> Task<'t> {
             part.counts.add(&blocks);
             if sample.holds(place) {
                 let (molecule, skeleton) = (conformer.molecule.clone(), conformer.skeleton.clone());
-                part.sample.push(Sampled { molecule, skeleton, blocks });
+                part.sample.push(SampleConformer { molecule, skeleton, blocks });
             }
         }
         Ok(part)
@@ -240,7 +240,11 @@ impl<'t> Task<'t> {
 
     /// The tokens of templates and of the corpus that cross brackets, if there are more than those of a few blocks outside an
     /// extended tokenizer's range.
-    fn too_many_cross(&self, mut crossing: Crossing, conditions: &mut Conditions) -> Option<Crossing> {
+    fn too_many_cross(
+        &self,
+        mut crossing: CrossingTokens,
+        conditions: &mut Conditions,
+    ) -> Option<CrossingTokens> {
         // A few blocks outside an extended tokenizer's range are reported as lost. If there were more, the figures would describe
         // another corpus.
         let Part { counts, crossed, .. } = &self.replayed;
@@ -325,7 +329,7 @@ impl<'t> Task<'t> {
         alternative: &Choice,
         front: &[CandidateReport],
         first_pass: &FirstPass,
-    ) -> Result<(Conditions, Crossing)> {
+    ) -> Result<(Conditions, CrossingTokens)> {
         let candidates = candidates
             .iter()
             .filter(|candidate| self.forcing.iter().all(|c| c.placeholder != candidate.placeholder));
@@ -407,5 +411,5 @@ struct TemplateTokens {
     /// Whether every block has the FREE tokens of the placeholder.
     have_free: bool,
     /// The tokens that cross a bracket.
-    crossing: Crossing,
+    crossing: CrossingTokens,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::geometry::{Conformation, Topology};
 use super::super::shape::Shape;
-use super::super::superposition::{Centred, LeastRmsd};
+use super::super::superposition::{CentredConformer, LeastRmsd};
 use super::torsions::torsion_spread;
 
 /// The number of pairs that are superposed before the next lower bound is looked at. It does not depend on the number of threads.
@@ -71,7 +71,7 @@ pub struct Ensemble<'m> {
 
 /// A conformer that begins clusters.
 struct Leader {
-    centred: Centred,
+    centred: CentredConformer,
     shape: Shape,
     /// By threshold, the number of its cluster.
     clusters: Vec<Option<usize>>,
@@ -109,7 +109,7 @@ pub fn cluster(
         if conformer.len() != topology.atoms() {
             return None;
         }
-        let centred = Centred::new(conformer);
+        let centred = CentredConformer::new(conformer);
         let shape = Shape::from_config(conformer, &centred, &orbits);
         let mut own = Leader { centred, shape, clusters: vec![None; thresholds.len()] };
         let nearest = own.nearest(topology, &leaders, thresholds, &mut found.rmsd_upper_bounds);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::super::geometry::{Conformation, Topology};
 use super::super::shape::Shape;
-use super::super::superposition::Centred;
+use super::super::superposition::CentredConformer;
 
 /// Two conformers with an RMSD below this, in Å, count as duplicates: the value of CREST and so of GEOM.
 pub(crate) const DUPLICATE_ANGSTROM: f64 = 0.125;
@@ -23,12 +23,12 @@ pub fn duplicates(topology: &Topology, conformers: &[Conformation], bound: f64) 
         return found;
     }
     let mut leaders: HashMap<[i64; 3], Vec<usize>> = HashMap::new();
-    let mut kept: HashMap<usize, (Centred, Shape)> = HashMap::new();
+    let mut kept: HashMap<usize, (CentredConformer, Shape)> = HashMap::new();
     for (at, conformer) in conformers.iter().enumerate() {
         if conformer.len() != topology.atoms() || conformer.is_empty() {
             continue;
         }
-        let centred = Centred::new(conformer);
+        let centred = CentredConformer::new(conformer);
         let shape = Shape::from_config(conformer, &centred, &topology.orbits());
         let cell = shape.singular.map(|x| (x / bound).floor() as i64);
         let mut near: Vec<usize> = around(cell)

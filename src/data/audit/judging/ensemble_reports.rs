@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use super::super::coverage::{Deviations, Missing};
+use super::super::coverage::{Deviations, MissingPolicy};
 use super::super::ensemble::{ClusterReport, Flexibility, HitReport, MoleculeHits, SizedClusters, SizedHits};
 use super::ensembles::EnsembleScore;
 use super::in_memory::{Judge, skeleton_of};
@@ -20,21 +20,26 @@ pub struct MoleculeEnsemble<'s> {
 }
 
 impl Judge {
-    /// Hit@K over molecules. With [`Missing::Zero`], molecules with references count if they have no text, or none that can be
+    /// Hit@K over molecules. With [`MissingPolicy::Zero`], molecules with references count if they have no text, or none that can be
     /// compared.
     ///
     /// # Errors
     /// If a SMILES cannot be read.
-    pub fn hit_report(&self, molecules: &[MoleculeEnsemble<'_>], missing: Missing) -> Result<HitReport> {
+    pub fn hit_report(
+        &self,
+        molecules: &[MoleculeEnsemble<'_>],
+        missing: MissingPolicy,
+    ) -> Result<HitReport> {
         let mut found = Vec::new();
         let mut asked = BTreeSet::new();
         for MoleculeEnsemble { smiles, score } in molecules {
             let skeleton = skeleton_of(smiles)?;
             asked.insert(skeleton.clone());
-            let hits = score.hits.as_ref().filter(|hits| missing == Missing::Zero || hits.conformers > 0);
+            let hits =
+                score.hits.as_ref().filter(|hits| missing == MissingPolicy::Zero || hits.conformers > 0);
             found.extend(hits.map(|hits| (skeleton, SizedHits { size: score.size, hits: hits.clone() })));
         }
-        if missing == Missing::Zero {
+        if missing == MissingPolicy::Zero {
             let without = self.references().filter(|(skeleton, _)| !asked.contains(*skeleton));
             let without: Vec<(&str, usize)> = without.map(|(skeleton, all)| (skeleton, all.len())).collect();
             let none = |references: usize| Deviations { references, ..Deviations::default() };

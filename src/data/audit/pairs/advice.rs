@@ -9,7 +9,7 @@ use super::super::counts::SampleCounts;
 use super::super::references::GeometryReport;
 use super::super::row_label::RowLabel;
 use super::comparison::level;
-use super::differences::{ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedRatio};
+use super::differences::{ComparedFigure, FigureDifference, PairedComparison, RescuedTexts, SpeedRatio};
 use super::speed::{BatchTimes, ratio};
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
@@ -140,9 +140,13 @@ fn whether(without: &AdvisedRow<'_>, exact: &AdvisedRow<'_>, pair: Option<&Paire
 }
 
 /// Describes the texts that pass only with the automaton.
-fn rescued(label: &RowLabel, found: &Rescued) -> String {
-    let Rescued { texts, molecules_compared, bond_error_difference_angstrom, nearest_difference_angstrom } =
-        found;
+fn rescued(label: &RowLabel, found: &RescuedTexts) -> String {
+    let RescuedTexts {
+        texts,
+        molecules_compared,
+        bond_error_difference_angstrom,
+        nearest_difference_angstrom,
+    } = found;
     let count = if *texts == 1 { "1 text passes".to_owned() } else { format!("{texts} texts pass") };
     let begin = format!("{}{count} with `automaton` only", about(label));
     let figures = [
@@ -338,7 +342,7 @@ mod tests {
     #[test]
     fn rescued_texts_are_judged_beside_kept_ones() {
         let mean = |mean, half| Some(Mean { items: 9, mean, interval: Some(Interval::around(mean, half)) });
-        let found = Rescued {
+        let found = RescuedTexts {
             texts: 237,
             molecules_compared: 90,
             bond_error_difference_angstrom: mean(0.02, 0.01),
@@ -351,7 +355,7 @@ mod tests {
         );
         assert!(said.contains("bond lengths worse (+0.020 [+0.010, +0.030] Å)"), "{said}");
         assert!(said.contains("least RMSD to a reference hard to tell apart (+0.100"), "{said}");
-        let alone = Rescued { texts: 3, ..Rescued::default() };
+        let alone = RescuedTexts { texts: 3, ..RescuedTexts::default() };
         assert!(rescued(&RowLabel::default(), &alone).contains("too few of their molecules"));
     }
 }

@@ -3,7 +3,7 @@
 use super::super::coverage::Deviations;
 use super::super::outcome::Outcome;
 use super::super::references::MoleculeGeometry;
-use super::differences::{ComparedFigure, FigureDifference, PairedComparison, Rescued};
+use super::differences::{ComparedFigure, FigureDifference, PairedComparison, RescuedTexts};
 use super::row::{ComparedRow, PairedText};
 use super::shares::{Cluster, RatioDifference, Share, ratio_difference};
 use super::speed::ratio;
@@ -169,8 +169,8 @@ fn lengths(molecules: &[CommonDeviations], level: f64) -> Vec<FigureDifference> 
 }
 
 /// Compares texts that pass only in the row with texts of the same molecule that pass in both rows. All geometry is from the row.
-fn rescued(pairs: &[Pair<'_>], row: &ComparedRow<'_>, level: f64) -> Option<Rescued> {
-    let mut found = Rescued::default();
+fn rescued(pairs: &[Pair<'_>], row: &ComparedRow<'_>, level: f64) -> Option<RescuedTexts> {
+    let mut found = RescuedTexts::default();
     let (mut bonds, mut nearest) = (Vec::new(), Vec::new());
     for texts in pairs.chunk_by(|a, b| a.before.molecule == b.before.molecule) {
         let passing = || texts.iter().filter(|pair| pair.after.passed());

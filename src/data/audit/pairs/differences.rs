@@ -44,7 +44,7 @@ pub struct PairedComparison {
     pub figures: Vec<FigureDifference>,
     /// The texts that pass in this run but not without, compared with texts of the same molecule that pass in both runs.
     #[serde(default)]
-    pub rescued: Option<Rescued>,
+    pub rescued: Option<RescuedTexts>,
 }
 
 fn is_none(count: &u64) -> bool {
@@ -142,7 +142,7 @@ pub struct FigureDifference {
 
 /// Texts that pass only with a logit processor, compared with texts of the same molecule that also pass without it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Rescued {
+pub struct RescuedTexts {
     /// The number of texts that pass only with the logit processor.
     pub texts: u64,
     /// The number of molecules that have both such texts and texts that pass in both runs.

@@ -13,7 +13,7 @@ mod speed;
 pub use advice::{AdvisedRow, advice, speed_advice};
 pub use comparison::{comparison, level};
 pub use differences::{
-    ComparedFigure, FigureDifference, PairedComparison, Rescued, SpeedMeasure, SpeedRatio,
+    ComparedFigure, FigureDifference, PairedComparison, RescuedTexts, SpeedMeasure, SpeedRatio,
 };
 pub use row::{ComparedRow, PairedText, TextCounts};
 pub(super) use shares::{Cluster, RatioDifference, Share, ratio_difference};

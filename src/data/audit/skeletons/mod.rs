@@ -20,7 +20,7 @@ pub use report::{
     SkeletonRow, SkeletonVerdict,
 };
 
-use crate::corpus::{SKIPPED_LISTED, Skipped};
+use crate::corpus::{SKIPPED_LISTED, SkippedRecord};
 use drift_core::error::Result;
 use drift_core::io::file_name;
 use drift_core::job::{InputHash, Job};
@@ -44,7 +44,7 @@ pub struct SkeletonAudit {
 
 /// The report, and the verdict on each text in the order of the files.
 #[derive(Debug)]
-pub struct SkeletonAudited {
+pub struct SkeletonAuditResult {
     /// The report.
     pub report: SkeletonReport,
     /// The verdicts.
@@ -67,7 +67,7 @@ impl SkeletonAudit {
     ///
     /// # Errors
     /// If a file cannot be read, a text has no prompt, a prompt lacks a field, or no row is called like the base row.
-    pub fn run(&self, job: &Job) -> Result<SkeletonAudited> {
+    pub fn run(&self, job: &Job) -> Result<SkeletonAuditResult> {
         let prompts = Prompts::read(&self.prompts, job)?;
         let mut gathered = Gathered::default();
         for path in &self.files {
@@ -111,7 +111,7 @@ impl SkeletonAudit {
             skipped: gathered.skipped,
             skipped_records: gathered.skipped_records,
         };
-        Ok(SkeletonAudited { report, verdicts })
+        Ok(SkeletonAuditResult { report, verdicts })
     }
 }
 
@@ -121,7 +121,7 @@ struct Gathered {
     inputs: Vec<InputHash>,
     texts: Vec<Text>,
     skipped: u64,
-    skipped_records: Vec<Skipped>,
+    skipped_records: Vec<SkippedRecord>,
     /// By row and prompt, the texts so far.
     seen: HashMap<(String, usize), (usize, HashSet<String>)>,
 }

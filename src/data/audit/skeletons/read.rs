@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::corpus::fields::TEXT_FIELDS;
-use crate::corpus::{MAX_LINE_BYTES, SKIPPED_LISTED, Skipped};
+use crate::corpus::{MAX_LINE_BYTES, SKIPPED_LISTED, SkippedRecord};
 use drift_core::error::{Error, Result, excerpt};
 use drift_core::io;
 use drift_core::job::{InputHash, Job};
@@ -47,7 +47,7 @@ pub(super) struct TextsFile {
     pub input: InputHash,
     pub records: Vec<Record>,
     pub skipped: u64,
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
 }
 
 /// A line that is not empty, with its number.
@@ -172,7 +172,7 @@ pub(super) fn texts(path: &Path, row_field: &str, job: &Job) -> Result<TextsFile
             Err(reason) => {
                 file.skipped += 1;
                 if file.skipped_records.len() < SKIPPED_LISTED {
-                    file.skipped_records.push(Skipped {
+                    file.skipped_records.push(SkippedRecord {
                         file: path.display().to_string(),
                         record: place,
                         reason,

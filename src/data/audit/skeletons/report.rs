@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::cell::TextGeometry;
-use crate::corpus::Skipped;
+use crate::corpus::SkippedRecord;
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
 use drift_core::job::InputHash;
@@ -150,5 +150,5 @@ pub struct SkeletonReport {
     /// The number of records that were skipped.
     pub skipped: u64,
     /// The first of these.
-    pub skipped_records: Vec<Skipped>,
+    pub skipped_records: Vec<SkippedRecord>,
 }

@@ -59,14 +59,17 @@ fn the_least_of_all_orders_is_found() {
                     .collect(),
             };
             let least = all.iter().map(|order| aligned_rmsd(&a, &b, |i| order[i])).min_by(f64::total_cmp);
-            let found = superposition.rmsd(&Centred::new(&a), &Centred::new(&b));
+            let found = superposition.rmsd(&CentredConformer::new(&a), &CentredConformer::new(&b));
             assert!(
                 found.is_exact && (found.rmsd - least.unwrap()).abs() < 1e-9,
                 "{smiles}: {found:?} {least:?}"
             );
             let order = &all[all.len() * 2 / 3];
             let same: Vec<[f64; 3]> = order.iter().map(|to| a[*to]).collect();
-            assert!(superposition.rmsd(&Centred::new(&a), &Centred::new(&same)).rmsd < 1e-6, "{smiles}");
+            assert!(
+                superposition.rmsd(&CentredConformer::new(&a), &CentredConformer::new(&same)).rmsd < 1e-6,
+                "{smiles}"
+            );
         }
     }
 }
@@ -79,14 +82,16 @@ fn a_search_that_is_given_up_says_so() {
     let superposition = Superposition::new(symmetries, n);
     assert!(superposition.symmetries.complete && superposition.symmetries.orders() == 1 << 31);
     let (a, b) = (random(n, 1), random(n, 2));
-    let of = |a: &[[f64; 3]], b: &[[f64; 3]]| superposition.rmsd(&Centred::new(a), &Centred::new(b));
+    let of = |a: &[[f64; 3]], b: &[[f64; 3]]| {
+        superposition.rmsd(&CentredConformer::new(a), &CentredConformer::new(b))
+    };
     assert!(of(&a, &a).rmsd < 1e-6 && of(&a, &a).is_exact);
     assert!(of(&a, &b).rmsd <= aligned_rmsd(&a, &b, |i| i));
     // Two hundred heavy atoms, 6⁴⁰ orders, and nothing alike.
     let (symmetries, n) = symmetric(&format!("C{}", "(C(F)(F)F)C".repeat(40)));
     let fluorinated = Superposition::new(symmetries, n);
     let (a, b) = (random(n, 3), random(n, 4));
-    let found = fluorinated.rmsd(&Centred::new(&a), &Centred::new(&b));
+    let found = fluorinated.rmsd(&CentredConformer::new(&a), &CentredConformer::new(&b));
     assert!(!found.is_exact && found.rmsd <= aligned_rmsd(&a, &b, |i| i));
-    assert!(fluorinated.rmsd(&Centred::new(&a), &Centred::new(&a)).rmsd < 1e-6);
+    assert!(fluorinated.rmsd(&CentredConformer::new(&a), &CentredConformer::new(&a)).rmsd < 1e-6);
 }

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 use rust_hdf5::format::{BlockReader, FormatError, FormatResult};
 
-use super::damaged::{Checked, bad};
+use super::damaged::{Hdf5Result, bad};
 
 /// The number of bytes read at a time, so that headers of neighbours are read together.
 const WINDOW_BYTES: u64 = 16 << 10;
@@ -33,7 +33,7 @@ impl Blocks {
     }
 
     /// Refuses a block that does not lie inside the file.
-    pub(super) fn check(&self, address: u64, len: u64) -> Checked<()> {
+    pub(super) fn check(&self, address: u64, len: u64) -> Hdf5Result<()> {
         match address.checked_add(len) {
             Some(end) if end <= self.end => Ok(()),
             _ if address == UNDEFINED => bad("an undefined address"),
@@ -42,7 +42,7 @@ impl Blocks {
     }
 
     /// Reads a block of metadata.
-    pub(super) fn read(&mut self, address: u64, len: u64) -> Checked<Vec<u8>> {
+    pub(super) fn read(&mut self, address: u64, len: u64) -> Hdf5Result<Vec<u8>> {
         self.check(address, len)?;
         if len > MAX_BLOCK_BYTES {
             return bad(format!("a block of {len} bytes; at most {} MiB are read", MAX_BLOCK_BYTES >> 20));
@@ -60,7 +60,7 @@ impl Blocks {
         Ok(self.window[first..first + len as usize].to_vec())
     }
 
-    fn read_file(&mut self, address: u64, len: u64) -> Checked<Vec<u8>> {
+    fn read_file(&mut self, address: u64, len: u64) -> Hdf5Result<Vec<u8>> {
         let Some(at) = self.start.checked_add(address) else { return bad("an address beyond any file") };
         self.file.seek(SeekFrom::Start(at))?;
         let mut bytes = Vec::new();

@@ -5,7 +5,7 @@
 //! Source: HDF5 File Format Specification 3.0, section III.A.1 (B-trees of version 1, node type 1).
 
 use super::blocks::Blocks;
-use super::damaged::{Checked, bad};
+use super::damaged::{Hdf5Result, bad};
 use super::tree::Neighbours;
 use crate::corpus::pickle::cursor::Cursor;
 
@@ -35,7 +35,7 @@ impl Grid<'_> {
 }
 
 /// Checks that the B-tree at an address has all chunks of a grid, and no others.
-pub(super) fn check(blocks: &mut Blocks, room: u16, tree: u64, grid: &Grid<'_>) -> Checked<()> {
+pub(super) fn check(blocks: &mut Blocks, room: u16, tree: u64, grid: &Grid<'_>) -> Hdf5Result<()> {
     let Some(count) = grid.count() else { return bad("chunks of size 0") };
     if count == 0 {
         return Ok(());
@@ -63,7 +63,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn node(&mut self, address: u64, level: Option<u8>) -> Checked<()> {
+    fn node(&mut self, address: u64, level: Option<u8>) -> Hdf5Result<()> {
         let key_bytes = 8 + 8 * (self.grid.shape.len() as u64 + 1);
         let bytes = self.blocks.read(address, 24 + self.room * (key_bytes + 8) + key_bytes)?;
         let mut cursor = Cursor::new(&bytes);
@@ -89,7 +89,7 @@ impl Walk<'_> {
     }
 
     /// The stored size in bytes, the mask of skipped filters, and the position of a chunk.
-    fn key(&self, cursor: &mut Cursor<'_>) -> Checked<(u32, u32, Key)> {
+    fn key(&self, cursor: &mut Cursor<'_>) -> Hdf5Result<(u32, u32, Key)> {
         let (stored, mask) = (cursor.u32()?, cursor.u32()?);
         let mut key = Vec::with_capacity(self.grid.shape.len() + 1);
         for &step in self.grid.chunk.iter().chain([&self.grid.element]) {
@@ -101,7 +101,7 @@ impl Walk<'_> {
         Ok((stored, mask, key))
     }
 
-    fn chunk(&mut self, address: u64, stored: u32, mask: u32, key: &Key) -> Checked<()> {
+    fn chunk(&mut self, address: u64, stored: u32, mask: u32, key: &Key) -> Hdf5Result<()> {
         let Grid { shape, chunk, filters, .. } = *self.grid;
         let in_grid = key.last() == Some(&0)
             && key

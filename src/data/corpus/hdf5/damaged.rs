@@ -4,7 +4,7 @@ use std::io;
 
 use rust_hdf5::format::FormatError;
 
-use crate::corpus::pickle::cursor::Ended;
+use crate::corpus::pickle::cursor::UnexpectedEnd;
 
 /// The problem, in words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -12,15 +12,15 @@ use crate::corpus::pickle::cursor::Ended;
 pub(super) struct DamagedFile(pub String);
 
 /// The result type of this module.
-pub(super) type Checked<T> = Result<T, DamagedFile>;
+pub(super) type Hdf5Result<T> = Result<T, DamagedFile>;
 
 /// An error with this problem.
-pub(super) fn bad<T>(problem: impl Into<String>) -> Checked<T> {
+pub(super) fn bad<T>(problem: impl Into<String>) -> Hdf5Result<T> {
     Err(DamagedFile(problem.into()))
 }
 
-impl From<Ended> for DamagedFile {
-    fn from(_: Ended) -> Self {
+impl From<UnexpectedEnd> for DamagedFile {
+    fn from(_: UnexpectedEnd) -> Self {
         DamagedFile("it ends in the middle of a value".to_owned())
     }
 }

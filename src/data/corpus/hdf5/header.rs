@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use rust_hdf5::format::checksum::checksum_metadata;
 
 use super::blocks::Blocks;
-use super::damaged::{Checked, bad};
+use super::damaged::{Hdf5Result, bad};
 use crate::corpus::pickle::cursor::Cursor;
 
 /// One message: its type and its content.
@@ -62,7 +62,7 @@ pub(super) struct Header(Vec<Message>);
 
 impl Header {
     /// Reads the header at an address.
-    pub(super) fn read(blocks: &mut Blocks, address: u64) -> Checked<Header> {
+    pub(super) fn read(blocks: &mut Blocks, address: u64) -> Hdf5Result<Header> {
         let first = blocks.read(address, 4)?;
         let messages = if first == *b"OHDR" { new(blocks, address)? } else { old(blocks, address)? };
         if let Some(message) = messages.iter().find(|m| m.kind > kind::LAST || m.flags & FAIL_IF_UNKNOWN != 0)
@@ -86,7 +86,7 @@ impl Header {
     }
 
     /// The content of the message of a type, if there is one. There must not be two.
-    pub(super) fn one(&self, kind: u8) -> Checked<Option<&[u8]>> {
+    pub(super) fn one(&self, kind: u8) -> Hdf5Result<Option<&[u8]>> {
         let mut all = self.all(kind);
         match (all.next(), all.next()) {
             (None, _) => Ok(None),
@@ -98,7 +98,7 @@ impl Header {
 }
 
 /// Reads a header of version 1, which has no checksum.
-fn old(blocks: &mut Blocks, address: u64) -> Checked<Vec<Message>> {
+fn old(blocks: &mut Blocks, address: u64) -> Hdf5Result<Vec<Message>> {
     let prefix = blocks.read(address, 16)?;
     let mut cursor = Cursor::new(&prefix);
     let (version, _, announced) = (cursor.u8()?, cursor.u8()?, cursor.u16()?);
@@ -138,7 +138,7 @@ fn old(blocks: &mut Blocks, address: u64) -> Checked<Vec<Message>> {
 }
 
 /// Reads a header of version 2, in which each part has a checksum.
-fn new(blocks: &mut Blocks, address: u64) -> Checked<Vec<Message>> {
+fn new(blocks: &mut Blocks, address: u64) -> Hdf5Result<Vec<Message>> {
     let fixed = blocks.read(address, 6)?;
     let flags = fixed[5];
     if fixed[4] != 2 || flags & 0xc0 != 0 {
@@ -176,7 +176,7 @@ fn new(blocks: &mut Blocks, address: u64) -> Checked<Vec<Message>> {
 }
 
 /// The messages of one part, and the positions of its continuations.
-fn new_messages(body: &[u8], flags: u8, messages: &mut Vec<Message>) -> Checked<Vec<(u64, u64)>> {
+fn new_messages(body: &[u8], flags: u8, messages: &mut Vec<Message>) -> Hdf5Result<Vec<(u64, u64)>> {
     let mut cursor = Cursor::new(body);
     let mut more = Vec::new();
     let order = if flags & 0x04 != 0 { 2 } else { 0 };
@@ -194,7 +194,7 @@ fn new_messages(body: &[u8], flags: u8, messages: &mut Vec<Message>) -> Checked<
 }
 
 /// The address and length of the next part.
-fn continuation(data: &[u8]) -> Checked<(u64, u64)> {
+fn continuation(data: &[u8]) -> Hdf5Result<(u64, u64)> {
     let mut cursor = Cursor::new(data);
     Ok((cursor.u64()?, cursor.u64()?))
 }

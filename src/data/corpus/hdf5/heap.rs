@@ -6,7 +6,7 @@ use rust_hdf5::format::global_heap::{GlobalHeapCollection, decode_vlen_reference
 use rust_hdf5::format::messages::datatype::DatatypeMessage;
 
 use super::blocks::Blocks;
-use super::damaged::{Checked, bad};
+use super::damaged::{Hdf5Result, bad};
 use super::links::CONTEXT;
 use crate::corpus::pickle::cursor::Cursor;
 
@@ -17,7 +17,7 @@ const REFERENCE_BYTES: usize = 16;
 ///
 /// # Errors
 /// If it is variable-length text of a kind that no library writes.
-pub(super) fn is_text(stored: &[u8]) -> Checked<bool> {
+pub(super) fn is_text(stored: &[u8]) -> Hdf5Result<bool> {
     let (datatype, _) = DatatypeMessage::decode(stored, &CONTEXT)?;
     if !matches!(datatype, DatatypeMessage::VarLenString { .. }) {
         return Ok(false);
@@ -45,7 +45,7 @@ fn is_character(stored: &[u8]) -> bool {
 }
 
 /// Checks texts by their references.
-pub(super) fn check(blocks: &mut Blocks, values: &[u8]) -> Checked<()> {
+pub(super) fn check(blocks: &mut Blocks, values: &[u8]) -> Hdf5Result<()> {
     for reference in values.chunks_exact(REFERENCE_BYTES) {
         let (len, address, index) = decode_vlen_reference(reference, &CONTEXT)?;
         if len == 0 {
@@ -66,7 +66,7 @@ pub(super) fn check(blocks: &mut Blocks, values: &[u8]) -> Checked<()> {
 }
 
 /// Refuses a heap whose objects exceed its end, as libhdf5 does.
-fn whole(heap: &[u8]) -> Checked<()> {
+fn whole(heap: &[u8]) -> Hdf5Result<()> {
     let mut cursor = Cursor::new(heap);
     cursor.take(16)?;
     while cursor.remaining() >= 16 {

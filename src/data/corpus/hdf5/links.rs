@@ -9,7 +9,7 @@ use rust_hdf5::format::messages::link::{LinkMessage, LinkTarget};
 use rust_hdf5::format::messages::link_info::LinkInfoMessage;
 
 use super::blocks::{Blocks, UNDEFINED};
-use super::damaged::{Checked, bad};
+use super::damaged::{Hdf5Result, bad};
 use super::header::{Header, kind};
 use super::superblock::NodeSizes;
 use super::tree::Neighbours;
@@ -37,7 +37,7 @@ pub(super) enum Target {
 }
 
 /// The links of a group with this header.
-pub(super) fn links(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<Vec<Link>> {
+pub(super) fn links(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Hdf5Result<Vec<Link>> {
     let links = match table(header)? {
         Some((tree, heap)) => Table::read(blocks, nodes, tree, heap)?,
         None => messages(blocks, header)?,
@@ -49,14 +49,14 @@ pub(super) fn links(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> C
 }
 
 /// The B-tree and heap of a group that has a symbol table.
-pub(super) fn table(header: &Header) -> Checked<Option<(u64, u64)>> {
+pub(super) fn table(header: &Header) -> Hdf5Result<Option<(u64, u64)>> {
     let Some(data) = header.one(kind::SYMBOL_TABLE)? else { return Ok(None) };
     let mut cursor = Cursor::new(data);
     Ok(Some((cursor.u64()?, cursor.u64()?)))
 }
 
 /// The links of a group that stores them as messages: few in its header, or many in a heap.
-fn messages(blocks: &mut Blocks, header: &Header) -> Checked<Vec<Link>> {
+fn messages(blocks: &mut Blocks, header: &Header) -> Hdf5Result<Vec<Link>> {
     let mut found = Vec::new();
     for message in header.all(kind::LINK) {
         found.push(LinkMessage::decode(&message.data, &CONTEXT)?.0);
@@ -89,7 +89,7 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    fn read(blocks: &mut Blocks, nodes: NodeSizes, tree: u64, heap: u64) -> Checked<Vec<Link>> {
+    fn read(blocks: &mut Blocks, nodes: NodeSizes, tree: u64, heap: u64) -> Hdf5Result<Vec<Link>> {
         let names = local_heap(blocks, heap)?;
         let mut table = Table { blocks, nodes, neighbours: Neighbours::default(), names, links: Vec::new() };
         table.node(tree, None)?;
@@ -98,7 +98,7 @@ impl Table<'_> {
     }
 
     /// Reads a node of the B-tree; `level` is the level that its parent implies.
-    fn node(&mut self, address: u64, level: Option<u8>) -> Checked<()> {
+    fn node(&mut self, address: u64, level: Option<u8>) -> Hdf5Result<()> {
         let room = 2 * u64::from(self.nodes.group);
         let bytes = self.blocks.read(address, 24 + 16 * room + 8)?;
         let mut cursor = Cursor::new(&bytes);
@@ -128,7 +128,7 @@ impl Table<'_> {
     }
 
     /// Reads a node of symbols.
-    fn symbols(&mut self, address: u64) -> Checked<()> {
+    fn symbols(&mut self, address: u64) -> Hdf5Result<()> {
         let room = 2 * u64::from(self.nodes.symbols);
         let bytes = self.blocks.read(address, 8 + 40 * room)?;
         let mut cursor = Cursor::new(&bytes);
@@ -158,7 +158,7 @@ impl Table<'_> {
     }
 
     /// The text at an offset of the heap.
-    fn name(&self, at: u64) -> Checked<String> {
+    fn name(&self, at: u64) -> Hdf5Result<String> {
         let rest = usize::try_from(at).ok().and_then(|at| self.names.get(at..));
         let name =
             rest.and_then(|rest| rest.split(|&b| b == 0).next().filter(|name| name.len() < rest.len()));
@@ -171,7 +171,7 @@ impl Table<'_> {
 }
 
 /// The data of a local heap. Its list of free blocks is checked as in libhdf5.
-fn local_heap(blocks: &mut Blocks, address: u64) -> Checked<Vec<u8>> {
+fn local_heap(blocks: &mut Blocks, address: u64) -> Hdf5Result<Vec<u8>> {
     let prefix = blocks.read(address, 32)?;
     let mut cursor = Cursor::new(&prefix);
     let (signature, version) = (cursor.array()?, cursor.u8()?);

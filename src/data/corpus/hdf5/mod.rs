@@ -31,11 +31,11 @@ use std::path::Path;
 use rust_hdf5::{ChunkIndex, DatatypeMessage, H5Dataset, H5File, Hdf5Error};
 
 use blocks::Blocks;
-use damaged::Checked;
-use structure::{Refused, Structure};
+use damaged::Hdf5Result;
+use structure::{FileRefusal, Structure};
 
 use super::store::layout;
-use super::{Context, Emit};
+use super::{BatchSink, Context};
 use drift_core::encoding::{Encoding, TrailingZeros};
 use drift_core::error::{Error, Result};
 
@@ -49,7 +49,7 @@ const MAX_RATIO: u64 = 1100;
 ///
 /// # Errors
 /// If it is truncated or damaged, has no known layout, was written by a newer drift, or keeps data in other files.
-pub fn read(path: &Path, name: &str, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+pub fn read(path: &Path, name: &str, context: Context<'_>, emit: &mut BatchSink<'_>) -> Result<()> {
     let (structure, len) = walk(path, name)?;
     // A lock keeps writers away, but not every file system supports locks.
     let options = H5File::options().best_effort_locking();
@@ -81,7 +81,7 @@ fn walk(path: &Path, name: &str) -> Result<(Structure, u64)> {
     }
     let blocks = Blocks::new(file, superblock.start, superblock.end);
     let structure = Structure::read(blocks, &superblock).map_err(|refused| {
-        let Refused { path, problem, is_elsewhere } = refused;
+        let FileRefusal { path, problem, is_elsewhere } = refused;
         let place = if path.is_empty() { name.to_owned() } else { format!("{name}: /{path}") };
         match is_elsewhere {
             true => Error::input(place, problem, "copy it into one file, for example with `h5repack`"),
@@ -146,7 +146,7 @@ impl Container<'_> {
     }
 
     /// Checks that a dataset is understood and its data exist. For chunks, see also [`check_chunks`](Self::check_chunks).
-    fn check(&self, path: &str) -> Checked<()> {
+    fn check(&self, path: &str) -> Hdf5Result<()> {
         self.structure.borrow_mut().check(path)
     }
 

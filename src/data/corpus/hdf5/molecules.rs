@@ -9,9 +9,9 @@ use rust_hdf5::{H5Dataset, Hdf5Error};
 use super::Container;
 use super::structure::{Kind, Structure};
 use crate::corpus::atoms::Atoms;
-use crate::corpus::collect::{Collector, Finished};
+use crate::corpus::collect::{CollectedRecord, Collector};
 use crate::corpus::labels::Labels;
-use crate::corpus::{Context, Emit};
+use crate::corpus::{BatchSink, Context};
 use drift_core::chem::elements::atomic_number;
 use drift_core::error::{Error, Result, excerpt};
 
@@ -41,7 +41,7 @@ const SLICE_ATOMS: usize = 1 << 16;
 ///
 /// # Errors
 /// If no group has a known layout, a unit is unknown, or the file is damaged.
-pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut BatchSink<'_>) -> Result<()> {
     let entries = entries(&container.structure.borrow());
     if !entries.iter().any(|entry| matches!(entry.content, Content::Molecule { .. } | Content::Part(_))) {
         let problem = "an HDF5 file without molecules in a known layout";
@@ -289,7 +289,7 @@ impl Reader<'_, '_> {
         values.map_err(|e| self.container.unreadable(&e))
     }
 
-    fn conformer(&mut self, group: &Group, positions: &[f64]) -> Result<Finished, String> {
+    fn conformer(&mut self, group: &Group, positions: &[f64]) -> Result<CollectedRecord, String> {
         self.atoms.clear();
         for (&number, xyz) in group.numbers.iter().zip(positions.chunks_exact(3)) {
             let xyz = [xyz[0], xyz[1], xyz[2]];

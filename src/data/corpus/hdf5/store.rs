@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Container;
 use super::stream::{Dataset, Stream};
 use crate::corpus::store::layout::{self, Field};
-use crate::corpus::{Batch, Conformer, Context, Emit, Frame, ReadOptions, Skipped, frame};
+use crate::corpus::{Batch, BatchSink, Conformer, Context, Frame, ReadOptions, SkippedRecord, frame};
 use crate::parameter;
 use drift_core::encoding::{Encoding, Fixed, Reading};
 use drift_core::error::{Error, Result};
@@ -22,7 +22,7 @@ const MAX_BLOCKS: u64 = 1 << 20;
 ///
 /// # Errors
 /// If the datasets contradict each other or cannot be decompressed.
-pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut BatchSink<'_>) -> Result<()> {
     let ReadOptions { frame, reading, .. } = *context.options;
     let mut reader = Reader::open(container, context.options)?;
     let mut batch = Batch::default();
@@ -36,7 +36,7 @@ pub(super) fn read(container: &Container<'_>, context: Context<'_>, emit: &mut E
             Ok(()) => batch.conformers.push(conformer),
             Err(reason) => {
                 let (file, record) = (container.name.to_owned(), format!("conformer {index}"));
-                batch.skipped.push(Skipped { file, record, reason });
+                batch.skipped.push(SkippedRecord { file, record, reason });
             }
         }
         if batch.conformers.len() == BATCH || blocks >= BATCH_BLOCKS {

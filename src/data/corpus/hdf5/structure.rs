@@ -16,7 +16,7 @@ use rust_hdf5::format::messages::filter::{
 
 use super::blocks::{Blocks, UNDEFINED};
 use super::chunks::{self, Grid};
-use super::damaged::{Checked, DamagedFile, bad};
+use super::damaged::{DamagedFile, Hdf5Result, bad};
 use super::header::{Header, kind};
 use super::heap;
 use super::links::{self, CONTEXT, Target};
@@ -61,7 +61,7 @@ pub(super) struct Structure {
 }
 
 /// Why a whole file is refused, and where.
-pub(super) struct Refused {
+pub(super) struct FileRefusal {
     /// The path in the file; empty for the file itself.
     pub path: String,
     pub problem: String,
@@ -69,9 +69,9 @@ pub(super) struct Refused {
     pub is_elsewhere: bool,
 }
 
-impl From<DamagedFile> for Refused {
+impl From<DamagedFile> for FileRefusal {
     fn from(damaged: DamagedFile) -> Self {
-        Refused { path: String::new(), problem: damaged.0, is_elsewhere: false }
+        FileRefusal { path: String::new(), problem: damaged.0, is_elsewhere: false }
     }
 }
 
@@ -80,7 +80,7 @@ impl Structure {
     ///
     /// # Errors
     /// If the links of a group cannot all be read, or a dataset keeps its data in other files.
-    pub(super) fn read(mut blocks: Blocks, superblock: &Superblock) -> Result<Structure, Refused> {
+    pub(super) fn read(mut blocks: Blocks, superblock: &Superblock) -> Result<Structure, FileRefusal> {
         let nodes = extension(&mut blocks, superblock)?;
         let mut walk = Walk { blocks, nodes, objects: Vec::new(), seen: HashMap::new(), groups: Vec::new() };
         let root = Header::read(&mut walk.blocks, superblock.root)?;
@@ -110,7 +110,7 @@ impl Structure {
     ///
     /// # Errors
     /// The problem with the dataset.
-    pub(super) fn check(&mut self, path: &str) -> Checked<()> {
+    pub(super) fn check(&mut self, path: &str) -> Hdf5Result<()> {
         match self.get(path) {
             Some(&Kind::Dataset(address)) => {
                 let header = Header::read(&mut self.blocks, address)?;
@@ -135,8 +135,8 @@ struct Walk {
 }
 
 impl Walk {
-    fn group(&mut self, path: String, header: &Header, depth: usize) -> Result<(), Refused> {
-        let damaged = |damaged: DamagedFile| Refused { path: path.clone(), ..damaged.into() };
+    fn group(&mut self, path: String, header: &Header, depth: usize) -> Result<(), FileRefusal> {
+        let damaged = |damaged: DamagedFile| FileRefusal { path: path.clone(), ..damaged.into() };
         if depth > MAX_DEPTH {
             return Err(damaged(DamagedFile(format!("groups nested deeper than {MAX_DEPTH}"))));
         }
@@ -157,7 +157,7 @@ impl Walk {
         address: u64,
         table: Option<(u64, u64)>,
         depth: usize,
-    ) -> Result<Kind, Refused> {
+    ) -> Result<Kind, FileRefusal> {
         // This also prevents endless walks through a group that contains itself.
         if let Some(first) = self.seen.get(&address) {
             return Ok(Kind::Unread(format!("another name of /{first}")));
@@ -175,7 +175,7 @@ impl Walk {
                 self.groups.push((path.to_owned(), header, depth + 1));
                 Ok(Kind::Group)
             }
-            Ok(Kind::Dataset(_)) if is_elsewhere(&header) => Err(Refused {
+            Ok(Kind::Dataset(_)) if is_elsewhere(&header) => Err(FileRefusal {
                 path: path.to_owned(),
                 problem: "keeps its data in other files or datasets".to_owned(),
                 is_elsewhere: true,
@@ -190,7 +190,7 @@ impl Walk {
 }
 
 /// What kind of object the header at an address describes.
-fn classify(header: &Header, address: u64) -> Checked<Kind> {
+fn classify(header: &Header, address: u64) -> Hdf5Result<Kind> {
     let group = header.has(kind::SYMBOL_TABLE) || header.has(kind::LINK_INFO);
     let has = [kind::DATASPACE, kind::DATATYPE, kind::LAYOUT].map(|kind| header.has(kind));
     let stray = header.has(kind::LINK) || header.has(kind::GROUP_INFO);
@@ -203,7 +203,7 @@ fn classify(header: &Header, address: u64) -> Checked<Kind> {
 }
 
 /// Compares the addresses that a link repeats with those in the group's header.
-fn check_table(header: &Header, repeated: Option<(u64, u64)>) -> Checked<()> {
+fn check_table(header: &Header, repeated: Option<(u64, u64)>) -> Hdf5Result<()> {
     match repeated {
         Some(repeated) if links::table(header)? != Some(repeated) => {
             bad("its link and its header disagree on where its links are")
@@ -219,7 +219,7 @@ fn is_elsewhere(header: &Header) -> bool {
 }
 
 /// The node sizes, which the superblock's extension may state.
-fn extension(blocks: &mut Blocks, superblock: &Superblock) -> Checked<NodeSizes> {
+fn extension(blocks: &mut Blocks, superblock: &Superblock) -> Hdf5Result<NodeSizes> {
     if superblock.extension == UNDEFINED {
         return Ok(superblock.nodes);
     }
@@ -237,7 +237,7 @@ fn extension(blocks: &mut Blocks, superblock: &Superblock) -> Checked<NodeSizes>
 }
 
 /// Checks that a dataset's header matches its data.
-fn dataset(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<()> {
+fn dataset(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Hdf5Result<()> {
     let part =
         |kind| header.one(kind)?.ok_or_else(|| DamagedFile("a dataset without shape, type or data".into()));
     let (space, _) = DataspaceMessage::decode(part(kind::DATASPACE)?, &CONTEXT)?;
@@ -293,7 +293,7 @@ fn dataset(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Checked<()
 }
 
 /// The number of filters of a dataset whose elements have `element` bytes. The parameters of filters must be valid.
-fn filters(header: &Header, element: u64) -> Checked<usize> {
+fn filters(header: &Header, element: u64) -> Hdf5Result<usize> {
     let Some(data) = header.one(kind::FILTERS)? else { return Ok(0) };
     let (pipeline, _) = FilterPipeline::decode(data)?;
     for filter in &pipeline.filters {
@@ -311,7 +311,7 @@ fn filters(header: &Header, element: u64) -> Checked<usize> {
 }
 
 /// Checks the names of attributes, and that their texts exist: units decide the meaning of numbers.
-fn attributes(blocks: &mut Blocks, header: &Header) -> Checked<()> {
+fn attributes(blocks: &mut Blocks, header: &Header) -> Hdf5Result<()> {
     for attribute in header.all(kind::ATTRIBUTE) {
         let mut cursor = Cursor::new(&attribute.data);
         let (version, flags) = (cursor.u8()?, cursor.u8()?);
@@ -335,7 +335,7 @@ fn attributes(blocks: &mut Blocks, header: &Header) -> Checked<()> {
 }
 
 /// Refuses kinds of fill values that libhdf5 does not know.
-fn fill_value(header: &Header) -> Checked<()> {
+fn fill_value(header: &Header) -> Hdf5Result<()> {
     if let Some(data) = header.one(kind::FILL_VALUE)? {
         let (fill, _) = FillValueMessage::decode(data)?;
         if fill.alloc_time > 3 || fill.fill_write_time > 2 {

@@ -11,7 +11,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use rust_hdf5::format::checksum::checksum_metadata;
 
 use super::blocks::UNDEFINED;
-use super::damaged::{Checked, bad};
+use super::damaged::{Hdf5Result, bad};
 use crate::corpus::pickle::cursor::Cursor;
 
 const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
@@ -54,7 +54,7 @@ impl Default for NodeSizes {
 }
 
 /// The superblock of a file; `None` if there is none.
-pub(super) fn read(file: &mut File) -> io::Result<Option<Checked<Superblock>>> {
+pub(super) fn read(file: &mut File) -> io::Result<Option<Hdf5Result<Superblock>>> {
     let len = file.seek(SeekFrom::End(0))?;
     // The superblock may lie at offset 0, 512, 1024, 2048 and so on.
     let starts =
@@ -70,7 +70,7 @@ pub(super) fn read(file: &mut File) -> io::Result<Option<Checked<Superblock>>> {
     Ok(None)
 }
 
-fn parse(block: &[u8], start: u64) -> Checked<Superblock> {
+fn parse(block: &[u8], start: u64) -> Hdf5Result<Superblock> {
     let mut cursor = Cursor::new(block);
     cursor.take(SIGNATURE.len())?;
     match cursor.u8()? {
@@ -81,7 +81,7 @@ fn parse(block: &[u8], start: u64) -> Checked<Superblock> {
 }
 
 /// Parses versions 0 and 1, which have no checksum.
-fn old(mut cursor: Cursor<'_>, version: u8, start: u64) -> Checked<Superblock> {
+fn old(mut cursor: Cursor<'_>, version: u8, start: u64) -> Hdf5Result<Superblock> {
     // The versions of the free-space storage, the root's entry and the shared headers are 0 in every file.
     let [free, root_entry, _, shared, offsets, lengths, _] = cursor.array()?;
     if [free, root_entry, shared] != [0; 3] {
@@ -113,7 +113,7 @@ fn old(mut cursor: Cursor<'_>, version: u8, start: u64) -> Checked<Superblock> {
 }
 
 /// Parses versions 2 and 3.
-fn new(mut cursor: Cursor<'_>, block: &[u8], start: u64) -> Checked<Superblock> {
+fn new(mut cursor: Cursor<'_>, block: &[u8], start: u64) -> Hdf5Result<Superblock> {
     let [offsets, lengths, _flags] = cursor.array()?;
     check_sizes(offsets, lengths)?;
     let [base, extension, end, root] = [cursor.u64()?, cursor.u64()?, cursor.u64()?, cursor.u64()?];
@@ -125,12 +125,12 @@ fn new(mut cursor: Cursor<'_>, block: &[u8], start: u64) -> Checked<Superblock> 
     finish(Superblock { start, end, root, root_table: None, extension, nodes }, base)
 }
 
-fn check_sizes(offsets: u8, lengths: u8) -> Checked<()> {
+fn check_sizes(offsets: u8, lengths: u8) -> Hdf5Result<()> {
     if (offsets, lengths) == (8, 8) { Ok(()) } else { bad("addresses that do not have 8 bytes") }
 }
 
 /// Refuses a base address other than the superblock's offset or 0. With either, addresses count from the superblock.
-fn finish(superblock: Superblock, base: u64) -> Checked<Superblock> {
+fn finish(superblock: Superblock, base: u64) -> Hdf5Result<Superblock> {
     // The base stays 0 if a user block was put in front later: this shifts the superblock and all addresses alike.
     if base == superblock.start || base == 0 {
         return Ok(superblock);

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::blocks::UNDEFINED;
-use super::damaged::{Checked, bad};
+use super::damaged::{Hdf5Result, bad};
 use crate::corpus::pickle::cursor::Cursor;
 
 /// The largest depth of a tree: 32 levels of two entries exceed any file.
@@ -28,7 +28,7 @@ impl Neighbours {
         of: u8,
         level: Option<u8>,
         room: u64,
-    ) -> Checked<(u8, u16)> {
+    ) -> Hdf5Result<(u8, u16)> {
         let (signature, node, found) = (cursor.array::<4>()?, cursor.u8()?, cursor.u8()?);
         let is_level = found <= MAX_LEVELS && level.is_none_or(|level| level == found);
         if signature != *b"TREE" || node != of || !is_level {
@@ -45,7 +45,7 @@ impl Neighbours {
     }
 
     /// Checks that each level has ended.
-    pub(super) fn finish(self) -> Checked<()> {
+    pub(super) fn finish(self) -> Hdf5Result<()> {
         if self.last.values().all(|&(_, right)| right == UNDEFINED) {
             return Ok(());
         }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::atoms::Atoms;
 use super::collect::Collector;
 use super::labels::Labels;
-use super::{Context, Emit, Source};
+use super::{BatchSink, Context, Source};
 use drift_core::error::Result;
 use pull::{Header, Pull};
 
@@ -34,7 +34,7 @@ const ROW: usize = 37;
 /// # Errors
 /// With the byte offset, if the input is truncated, is not MessagePack, nests deeper than 64 levels, or has a top-level value that
 /// is not a map.
-pub fn read(source: Source<'_>, context: Context<'_>, emit: &mut Emit<'_>) -> Result<()> {
+pub fn read(source: Source<'_>, context: Context<'_>, emit: &mut BatchSink<'_>) -> Result<()> {
     let name = source.name;
     let mut geom = Geom {
         pull: Pull::new(name.clone(), source.reader, context.job),

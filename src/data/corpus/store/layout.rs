@@ -1,7 +1,7 @@
 //! Names, types and units of the store, shared by writer and reader.
 
 use crate::corpus::AtomOrder;
-use drift_core::encoding::{Encoding, Precision, Written};
+use drift_core::encoding::{DecimalForms, Encoding, Precision};
 
 /// The value of the root attribute `schema`: name, `/`, version.
 pub const SCHEMA: &str = "drift.corpus/1";
@@ -80,7 +80,7 @@ const WRITTEN_FIXED: u8 = 2;
 const WRITTEN_STRIPPED: u8 = 4;
 
 /// Bit 0: the atoms are in SMILES order. Bit 1: the text agreed with the fixed encoding. Bit 2: with the stripped encoding.
-pub(crate) fn flags(order: AtomOrder, written: Written) -> u8 {
+pub(crate) fn flags(order: AtomOrder, written: DecimalForms) -> u8 {
     let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
     bit(order == AtomOrder::Smiles, SMILES_ORDER)
         | bit(written.fixed, WRITTEN_FIXED)
@@ -88,11 +88,11 @@ pub(crate) fn flags(order: AtomOrder, written: Written) -> u8 {
 }
 
 /// The inverse of [`flags`]; `None` for bits that this version does not define.
-pub(crate) fn from_flags(bits: u8) -> Option<(AtomOrder, Written)> {
+pub(crate) fn from_flags(bits: u8) -> Option<(AtomOrder, DecimalForms)> {
     if bits & !(SMILES_ORDER | WRITTEN_FIXED | WRITTEN_STRIPPED) != 0 {
         return None;
     }
     let order = if bits & SMILES_ORDER != 0 { AtomOrder::Smiles } else { AtomOrder::File };
-    let written = Written { fixed: bits & WRITTEN_FIXED != 0, stripped: bits & WRITTEN_STRIPPED != 0 };
+    let written = DecimalForms { fixed: bits & WRITTEN_FIXED != 0, stripped: bits & WRITTEN_STRIPPED != 0 };
     Some((order, written))
 }

@@ -20,9 +20,9 @@ const LARGE_GRANULE: u64 = 2 << 20;
 const RESERVE: (u64, u64) = (512 << 20, 64);
 
 /// A device without memory that does nothing but count the allocated bytes.
-pub(super) struct Counting<'c>(pub &'c Cell<u64>);
+pub(super) struct CountingDevice<'c>(pub &'c Cell<u64>);
 
-impl Gpu for Counting<'_> {
+impl Gpu for CountingDevice<'_> {
     fn allocate(&mut self, bytes: usize) -> Result<u64> {
         let bytes = bytes as u64;
         let granule = if bytes < LARGE_GRANULE / 2 { GRANULE } else { LARGE_GRANULE };

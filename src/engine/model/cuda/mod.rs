@@ -50,7 +50,7 @@ pub use libraries::CudaLibrary;
 pub(crate) use libraries::{cuda_libraries, install_line};
 pub use own_products::ProductArguments;
 pub(crate) use sampler::{RowDraw, VocabularySampler};
-pub(crate) use step::{Choosing, DecodeStep, Entering, WrittenText};
+pub(crate) use step::{DecodeStep, EnteringText, TokenRule, WrittenText};
 
 use candle_core::DType;
 

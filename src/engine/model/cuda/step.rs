@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use super::abi::{argument, words};
-use super::counting::{Counting, check_steps_fit};
+use super::counting::{CountingDevice, check_steps_fit};
 use super::gpu::{Gpu, Product};
 use super::layers::Layers;
 use super::width::{StepWidth, Widths};
@@ -29,27 +29,27 @@ const WHOLE_THREADS: u32 = 512;
 
 /// The rule by which tokens are chosen.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Choosing<'t> {
+pub(crate) enum TokenRule<'t> {
     /// Among the tokens that the automata of these tables allow.
     Automaton(&'t DeviceTable),
     /// Among all tokens; `eos` ends a text.
     Any { eos: u32 },
 }
 
-impl Choosing<'_> {
+impl TokenRule<'_> {
     /// The number of slots of a step per row. A row needs one for its last token; under an automaton it gets another one for forced
     /// runs, which is enough on average.
     fn slots_of_row(self) -> usize {
         match self {
-            Choosing::Automaton(_) => 2,
-            Choosing::Any { .. } => 1,
+            TokenRule::Automaton(_) => 2,
+            TokenRule::Any { .. } => 1,
         }
     }
 }
 
 /// A text that enters a row.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entering<'p> {
+pub(crate) struct EnteringText<'p> {
     /// The index of the row.
     pub slot: usize,
     pub row: DeviceRow,
@@ -123,7 +123,7 @@ impl<'d> DecodeStep<'d> {
         mut gpu: Box<dyn Gpu + 'd>,
         (decoder, cache): (&Decoder, &Cache),
         longest: usize,
-        (choosing, sampling): (Choosing<'_>, &Sampling),
+        (choosing, sampling): (TokenRule<'_>, &Sampling),
         steps: KernelSteps,
     ) -> Result<Self> {
         let rows = cache.rows();
@@ -175,11 +175,11 @@ impl<'d> DecodeStep<'d> {
     pub(crate) fn check_fits(
         (decoder, cache): (&Decoder, &Cache),
         longest: usize,
-        how: (Choosing<'_>, &Sampling),
+        how: (TokenRule<'_>, &Sampling),
         steps: KernelSteps,
     ) -> Result<()> {
         let wanted = Cell::new(0);
-        DecodeStep::new(Box::new(Counting(&wanted)), (decoder, cache), longest, how, steps)?;
+        DecodeStep::new(Box::new(CountingDevice(&wanted)), (decoder, cache), longest, how, steps)?;
         let sides = cache.tensors().map(|side| (side.elem_count() * side.dtype().size_in_bytes()) as u64);
         match decoder.device().free_bytes() {
             Some(free) => check_steps_fit(cache.rows(), sides.sum(), wanted.get(), free),
@@ -217,7 +217,7 @@ impl<'d> DecodeStep<'d> {
     ///
     /// # Errors
     /// If the device fails.
-    pub(crate) fn enter(&mut self, texts: &[Entering<'_>], cache: &Cache) -> Result<()> {
+    pub(crate) fn enter(&mut self, texts: &[EnteringText<'_>], cache: &Cache) -> Result<()> {
         if texts.is_empty() {
             return Ok(());
         }
@@ -390,7 +390,7 @@ impl<'d> DecodeStep<'d> {
 }
 
 /// The rules for choosing tokens, and the rows of the LM head that they need.
-fn rules_and_head(gpu: &mut dyn Gpu, decoder: &Decoder, choosing: Choosing<'_>) -> Result<(Rules, Head)> {
+fn rules_and_head(gpu: &mut dyn Gpu, decoder: &Decoder, choosing: TokenRule<'_>) -> Result<(Rules, Head)> {
     let whole = decoder.head();
     let (vocab, hidden) = whole.dims2().map_err(failed)?;
     let weight = gpu.address(whole)?;
@@ -400,8 +400,8 @@ fn rules_and_head(gpu: &mut dyn Gpu, decoder: &Decoder, choosing: Choosing<'_>) 
         Ok(address)
     };
     match choosing {
-        Choosing::Any { eos } => Ok((Rules::Any { eos: upload(&[eos])? }, Head { weight, known: vocab })),
-        Choosing::Automaton(table) => {
+        TokenRule::Any { eos } => Ok((Rules::Any { eos: upload(&[eos])? }, Head { weight, known: vocab })),
+        TokenRule::Automaton(table) => {
             let rules = Rules::Automaton(Box::new(TableArguments::new(table, &mut upload)?));
             let ids = table.head_ids();
             if ids.len() == vocab {

@@ -63,7 +63,7 @@ impl AllBlocks {
 }
 
 /// A text before or between blocks.
-struct Surrounding<'c> {
+struct SurroundingText<'c> {
     text: Cow<'c, str>,
     /// The base's ids.
     ids: Vec<u32>,
@@ -89,9 +89,9 @@ impl Checker<'_> {
         let tasks: Vec<(usize, u64)> = (0..self.contexts.len())
             .flat_map(|context| (0..chunks).map(move |chunk| (context, chunk)))
             .collect();
-        let glue: Vec<Surrounding<'_>> =
+        let glue: Vec<SurroundingText<'_>> =
             self.contexts.iter().map(|glue| self.between(glue)).collect::<Result<_>>()?;
-        let heads: Vec<Surrounding<'_>> =
+        let heads: Vec<SurroundingText<'_>> =
             HEADS.iter().map(|head| self.before(head)).collect::<Result<_>>()?;
         let total = Mutex::new(NumbersRun::default());
         job.observer().begin("checking", Some(tasks.len() as u64), Unit::Items);
@@ -124,7 +124,7 @@ impl Checker<'_> {
     fn chunk(
         &self,
         blocks: &[[SpelledNumber; 3]],
-        [head, between]: [&Surrounding<'_>; 2],
+        [head, between]: [&SurroundingText<'_>; 2],
         pieces: &Pieces,
         decoded: bool,
     ) -> Result<NumbersRun> {
@@ -163,7 +163,7 @@ impl Checker<'_> {
     }
 
     /// The text before the first block.
-    fn before<'c>(&self, head: &'c str) -> Result<Surrounding<'c>> {
+    fn before<'c>(&self, head: &'c str) -> Result<SurroundingText<'c>> {
         let head = self.up_to_a_block(head);
         let ids = match self.alphabet {
             Alphabet::Bytes => self.kept(&head)?,
@@ -173,17 +173,17 @@ impl Checker<'_> {
                 ids_around_blocks(self.base, &format!("{head}{block}"), &block)?.swap_remove(0)
             }
         };
-        Ok(Surrounding { text: head, ids })
+        Ok(SurroundingText { text: head, ids })
     }
 
     /// The text between two blocks.
-    fn between<'c>(&self, glue: &'c str) -> Result<Surrounding<'c>> {
+    fn between<'c>(&self, glue: &'c str) -> Result<SurroundingText<'c>> {
         let glue = self.up_to_a_block(glue);
         let mut ids = self.kept(&glue)?;
         if self.alphabet == Alphabet::Text {
             let block = self.some_block();
             ids = ids_around_blocks(self.base, &format!("[C]{block}{glue}{block}"), &block)?.swap_remove(1);
         }
-        Ok(Surrounding { text: glue, ids })
+        Ok(SurroundingText { text: glue, ids })
     }
 }

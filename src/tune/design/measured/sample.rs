@@ -6,7 +6,7 @@ use super::histogram::{BlockTokenStats, Histogram};
 use crate::design::scheme::grammar::{Grammar, in_words};
 use crate::design::scheme::pieces::{PieceTable, SlotContents};
 use crate::parameter;
-use drift_core::encoding::{Encoding, Fixed, Written};
+use drift_core::encoding::{DecimalForms, Encoding, Fixed};
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::{self, SMILES_CLOSE, SMILES_OPEN, skeleton};
@@ -113,7 +113,7 @@ pub fn read_as(encoding: Encoding, corpus: &dyn Conformers) -> Result<()> {
 ///
 /// # Errors
 /// If it is.
-pub fn written_in(encoding: Encoding, written: Written) -> Result<()> {
+pub fn written_in(encoding: Encoding, written: DecimalForms) -> Result<()> {
     // A corpus may agree with both encodings, or be mixed. It is refused only if it is entirely in the other one.
     if written.agrees_with(encoding) || !written.agrees_with(encoding.other()) {
         return Ok(());

@@ -8,7 +8,7 @@ use super::vocabulary::VocabularyReport;
 use crate::design::extension::check::Guarantees;
 use crate::design::measured::corpus::MeasuredCorpus;
 use crate::design::scheme::cuts::SchemeKind;
-use crate::design::scheme::search::Annealed;
+use crate::design::scheme::search::AnnealingResult;
 use crate::design::scheme::slots::Range;
 use crate::design::scheme::spaces::{BoundBy, ITERATIONS};
 use drift_core::encoding::Encoding;
@@ -89,7 +89,7 @@ pub struct AnnealingReport {
 
 impl AnnealingReport {
     /// The report of a search with this seed, in a space whose best scheme needs `least` new tokens.
-    pub fn new(annealed: &Annealed, seed: u64, least: u64) -> Self {
+    pub fn new(annealed: &AnnealingResult, seed: u64, least: u64) -> Self {
         AnnealingReport {
             seed,
             iterations: ITERATIONS,

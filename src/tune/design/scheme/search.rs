@@ -24,7 +24,7 @@ pub trait Landscape {
 
 /// The result of the search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Annealed {
+pub struct AnnealingResult {
     /// The number of new tokens of the best scheme; `None` if no visited scheme is in the space.
     pub least: Option<u64>,
     /// The number of schemes that were evaluated.
@@ -40,10 +40,10 @@ pub fn search<L: Landscape>(
     tokens: usize,
     seed: u64,
     iterations: u64,
-) -> Result<Annealed, ArgminError> {
+) -> Result<AnnealingResult, ArgminError> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     // Without a scheme with this many tokens there is nothing to search. The report then states that none was found.
-    let Some(start) = space.start(tokens, &mut random) else { return Ok(Annealed::default()) };
+    let Some(start) = space.start(tokens, &mut random) else { return Ok(AnnealingResult::default()) };
     let problem = Problem { space, random: RefCell::new(random), found: RefCell::default() };
     // Costs are logarithms: at 2.0 seven times the tokens pass about one time in four, after 20,000 steps only fewer do.
     let cooling = Cooling { temperature: 2.0, factor: 0.999, iterations, seed };
@@ -53,7 +53,7 @@ pub fn search<L: Landscape>(
 struct Problem<'s, L> {
     space: &'s L,
     random: RefCell<ChaCha8Rng>,
-    found: RefCell<Annealed>,
+    found: RefCell<AnnealingResult>,
 }
 
 impl<L: Landscape> CostFunction for Problem<'_, L> {

@@ -11,7 +11,7 @@ use super::cuts::SchemeKind;
 use super::distinct_digits_bound::distinct_digits_bound;
 use super::fixed_space::FixedSpace;
 use super::grammar::{Grammar, in_words};
-use super::search::{Annealed, search};
+use super::search::{AnnealingResult, search};
 use super::slots::{MOST_DECIMALS, Range};
 use super::space::{BaseTokens, Optimum};
 use super::stripped_space::StrippedSpace;
@@ -134,7 +134,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
     ///
     /// # Errors
     /// The errors of [`search`].
-    pub fn search(&self, tokens: usize, seed: u64) -> Result<Annealed> {
+    pub fn search(&self, tokens: usize, seed: u64) -> Result<AnnealingResult> {
         let found = if self.encoding.is_stripped() {
             search(self.stripped(tokens), tokens, seed, ITERATIONS)
         } else {
