@@ -200,6 +200,11 @@ def share(answers: list[Answer], part: str, of: str) -> float:
     return 100 * sum(answer.text.verdict[part] for answer in answers) / total if total else float("nan")
 
 
+def figure(value: float, decimals: int) -> str:
+    """A cell; a dash for what is not known."""
+    return "-" if np.isnan(value) else f"{value:.{decimals}f}"
+
+
 def told(name: str, row: Row, judges: Judges, strained: list[float]) -> str:
     """The row of the table."""
     answers = [answer for own in row.values() for answer in own]
@@ -212,13 +217,13 @@ def told(name: str, row: Row, judges: Judges, strained: list[float]) -> str:
         f"{mean([answer.texts for answer in answers]):.2f}",
         f"{1000 * mean([answer.cpu_seconds for answer in answers]):.1f}",
         f"{100 * mean(valid):.1f} [{100 * low:.1f}, {100 * high:.1f}]",
-        f"{share(answers, 'stereocentres_right', 'stereocentres'):.1f}",
+        figure(share(answers, "stereocentres_right", "stereocentres"), 1),
         f"{100 * mean([verdict['bad_bonds'] for verdict in verdicts]):.1f}",
         f"{100 * mean([judges.passes(answer.text) for answer in answers]):.1f}",
-        f"{mean([verdict['rmsd_angstrom'] for verdict in verdicts]):.3f}",
-        f"{mean([verdict['bond_error_angstrom'] for verdict in verdicts]):.3f}",
-        f"{100 * mean(right):.1f}",
-        f"{mean([one for own in row.values() for one in spread(own)]):.3f}",
+        figure(mean([verdict["rmsd_angstrom"] for verdict in verdicts]), 3),
+        figure(mean([verdict["bond_error_angstrom"] for verdict in verdicts]), 3),
+        figure(100 * mean(right), 1),
+        figure(mean([one for own in row.values() for one in spread(own)]), 3),
         f"{np.median(strained):.1f}, {np.quantile(strained, 0.9):.1f} ({len(strained)})" if strained else "-",
     ]
     return "| " + " | ".join(cells) + " |"

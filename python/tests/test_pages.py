@@ -82,6 +82,11 @@ ELSEWHERE = {
         "python/benches/judge.py",
         "written",
     ),
+    "python python/benches/rivals.py": (
+        "PoseBusters and xtb take minutes",
+        "python/benches/rivals.py",
+        "--relaxed",
+    ),
     "python python/examples/transformers_generate.py": (
         "needs transformers",
         "python/tests/engines/test_rows.py",
