@@ -36,10 +36,10 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let begun =
         folder.zip(manifest).map(|(folder, manifest)| manifest.begin::<JournalEntry>(folder)).transpose()?;
     let (work, finished) = begun.unzip();
-    let mut kept = TextStore::new(work, args.generate.running.shard, finished.unwrap_or_default())?;
+    let mut kept = TextStore::new(work, args.running.shard, finished.unwrap_or_default())?;
     check(&plan, &molecules, &mut kept)?;
     tell_kept(&kept, output);
-    if let Some(shard) = args.generate.running.shard {
+    if let Some(shard) = args.running.shard {
         check_shards(format!("--shard {shard}"), shard.of(), &molecules)?;
         return show_shard(shard, &evaluate_shard(&plan, &molecules, &mut kept, job)?, output);
     }
@@ -66,7 +66,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
 /// The manifest that identifies the kept texts. Without `--shard` it leaves out the energy options: energies are computed after all
 /// texts are written, so a program that failed may be replaced. A shard keeps them, since a merge takes the program from the shards.
 fn manifest(args: &Args, invocation: &Invocation) -> Result<Manifest, Error> {
-    match args.generate.running.shard {
+    match args.running.shard {
         Some(shard) => invocation.manifest(Some(shard)),
         None => invocation.without(&EnergyArgs::OPTIONS).manifest(None),
     }
@@ -126,7 +126,7 @@ fn targets(args: &Args) -> Result<Targets, Error> {
         folder: args.output.clone(),
         texts: args.texts.clone(),
         molecules: args.molecules.clone(),
-        trace: args.generate.running.trace.clone(),
+        trace: args.running.trace.clone(),
         verdicts: args.verdicts.clone(),
         matrix: args.matrix.clone(),
         energies: args.judging.energy.list()?,
@@ -173,7 +173,7 @@ impl StdoutResult {
             (output.json, "--json", StdoutResult::Record),
             (!output.json && to_stdout(&args.output), "-o -", StdoutResult::Record),
             (to_stdout(&args.texts), "--texts -", StdoutResult::Texts),
-            (to_stdout(&args.generate.running.trace), "--trace -", StdoutResult::Trace),
+            (to_stdout(&args.running.trace), "--trace -", StdoutResult::Trace),
         ];
         let mut asked = asked.into_iter().filter(|(is_asked, ..)| *is_asked);
         let Some((_, first, printed)) = asked.next() else { return Ok(StdoutResult::Tables) };
@@ -189,10 +189,10 @@ impl StdoutResult {
 
 /// The complete, checked plan of the command line.
 fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) -> anyhow::Result<EvalPlan> {
-    let Args { generate, judging, .. } = args;
+    let Args { generate, judging, running, .. } = args;
     let evidence = not_stdout(args.output.as_deref()).map(|folder| folder.join("self-check"));
     Ok(EvalPlan {
-        generate: generate_plan(generate, evidence, open, job)?,
+        generate: generate_plan(generate, running, evidence, open, job)?,
         thresholds: thresholds(&judging.threshold),
         ensembles: judging.ensembles.measures()?,
         missing: judging.missing,
@@ -207,7 +207,7 @@ fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) ->
             .transpose()?
             .map(Into::into),
         // Shards only write texts, so that they do not share a cache of energies. The merge computes the energies.
-        energy: match generate.running.shard {
+        energy: match running.shard {
             Some(_) => None,
             None => judging.energy.energies()?.map(Into::into),
         },

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::energy::EnergyArgs;
 use super::ensembles::EnsembleArgs;
-use super::generate_args::{GenerateArgs, OUTPUT};
+use super::generate_args::{GenerateArgs, OUTPUT, RunningArgs};
 use super::help::JUDGING;
 use super::values::{one_of, threshold};
 use drift_core::chem::MAX_HEAVY_ATOMS;
@@ -44,6 +44,8 @@ pub(super) struct Args {
     /// Write record.json and eval.html to this folder; `-` prints the JSON
     #[arg(short, long, help_heading = OUTPUT, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub running: RunningArgs,
 }
 
 /// How texts are judged.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::generate_args::{GenerateArgs, OUTPUT};
+use super::generate_args::{GenerateArgs, OUTPUT, RunningArgs};
 use super::generation::{check_shards, find, generate_plan, show_shard, tell_kept, told_molecules};
 use super::invocation::Invocation;
 use super::output::Output;
@@ -43,21 +43,22 @@ pub(super) struct Args {
     /// Write a header and the texts as JSON Lines; `-` prints them. A folder with --shard
     #[arg(short, long, value_name = "FILE.jsonl", help_heading = OUTPUT)]
     output: PathBuf,
+    #[command(flatten)]
+    running: RunningArgs,
 }
 
 impl Args {
-    /// The options of generation, with models by their locations.
-    fn generation(&mut self) -> Result<&GenerateArgs, Error> {
+    /// Locates the models that are given by name.
+    fn find_models(&mut self) -> Result<(), Error> {
         let mut models = std::mem::take(&mut self.models);
         models.append(&mut self.generate.model.model);
         self.generate.model.model = models;
-        find(&mut self.generate.model)?;
-        Ok(&self.generate)
+        find(&mut self.generate.model)
     }
 
     /// The shard that was asked for.
     pub(super) fn shard(&self) -> Option<Shard> {
-        self.generate.running.shard
+        self.running.shard
     }
 
     /// The value of `-o`.
@@ -81,19 +82,19 @@ impl Args {
 
 /// Reads the molecules, generates their texts and writes the file.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
-    args.generation()?;
-    let trace = args.generate.running.trace.clone();
+    args.find_models()?;
+    let trace = args.running.trace.clone();
     let targets = Targets { to: &args.output, trace: trace.as_deref() };
-    if args.generate.running.shard.is_some() {
+    if args.running.shard.is_some() {
         let folder = args.shard_folder()?;
         invocation.files().writes_in("-o", Some(folder), &[FILE])?.check()?;
     } else {
         targets.check(invocation.files(), output)?;
     }
     let evidence = not_stdout(Some(&args.output)).map(|to| added(to, ".self-check"));
-    let plan = generate_plan(&args.generate, evidence, Device::parse, job)?;
+    let plan = generate_plan(&args.generate, &args.running, evidence, Device::parse, job)?;
     let molecules = told_molecules(&args.generate, &plan, job, output)?;
-    let shard = args.generate.running.shard;
+    let shard = args.running.shard;
     let manifest = invocation.manifest(shard)?;
     let begun = match (shard, targets.journal()) {
         (Some(_), _) => Some(manifest.begin::<JournalEntry>(&args.output)?),
@@ -124,10 +125,10 @@ pub(super) fn merge(
     output: &Output,
 ) -> anyhow::Result<()> {
     let mut args: Args = Invocation::parsed_writing(manifest, to)?;
-    args.generation()?;
+    args.find_models()?;
     let targets = Targets { to, trace: None };
     targets.check(files, output)?;
-    let plan = generate_plan(&args.generate, None, Device::elsewhere, job)?;
+    let plan = generate_plan(&args.generate, &args.running, None, Device::elsewhere, job)?;
     let molecules = told_molecules(&args.generate, &plan, job, output)?;
     let mut kept = TextStore::merged(shards, is_partial)?;
     targets.write(&generate_texts(&plan, &molecules, &mut kept, job)?, output)
@@ -142,12 +143,12 @@ pub(super) fn check_array(
     output: &Output,
 ) -> anyhow::Result<()> {
     files.check()?;
-    let generate = args.generation()?;
-    for folder in &generate.model.model {
+    args.find_models()?;
+    for folder in &args.generate.model.model {
         Config::load(folder)?;
     }
-    let plan = generate_plan(generate, None, Device::elsewhere, job)?;
-    let molecules = told_molecules(generate, &plan, job, output)?;
+    let plan = generate_plan(&args.generate, &args.running, None, Device::elsewhere, job)?;
+    let molecules = told_molecules(&args.generate, &plan, job, output)?;
     Ok(check_shards(format!("--array {shards}"), shards, &molecules)?)
 }
 

@@ -26,8 +26,6 @@ pub(super) struct GenerateArgs {
     pub processors: ProcessorArgs,
     #[command(flatten)]
     pub sampling: SamplingArgs,
-    #[command(flatten)]
-    pub running: RunningArgs,
 }
 
 /// The models, and how they write.

@@ -46,11 +46,12 @@ pub(super) fn find(args: &mut ModelArgs) -> Result<(), Error> {
 /// The plan of the command line. A failed self-check writes what it compared to `evidence`.
 pub(super) fn generate_plan(
     args: &GenerateArgs,
+    running: &RunningArgs,
     evidence: Option<PathBuf>,
     open: impl Fn(&str) -> Result<Device, Error>,
     job: &Job,
 ) -> anyhow::Result<GeneratePlan> {
-    let GenerateArgs { model, sampling, running, .. } = args;
+    let GenerateArgs { model, sampling, .. } = args;
     let models = match model.synthetic {
         Some(shape) => vec![ModelChoice::Synthetic(shape)],
         None if model.model.is_empty() => vec![ModelChoice::Embedded],

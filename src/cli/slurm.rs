@@ -140,7 +140,7 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
 
 fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let EvalArgs { eval, jobs } = args;
-    let folder = folder(eval.generate.running.shard, eval.output.as_deref())?;
+    let folder = folder(eval.running.shard, eval.output.as_deref())?;
     let merge = [("texts", &eval.texts), ("molecules", &eval.molecules)];
     let mut to_merge = Vec::new();
     for (name, path) in merge {
