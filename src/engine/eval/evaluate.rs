@@ -288,7 +288,7 @@ impl Gathered {
         let processors = loaded.started(&plan.generate);
         for (row, own) in generation.into_iter().enumerate() {
             let mut drift = DriftHistogram::default();
-            if let (_, Some(named)) = processors[row] {
+            if let Some(named) = processors[row].placeholder {
                 drift =
                     drift_of(checkpoint, &named.placeholder, &copied(molecules, &runs[row], &judged, row))?;
             }

@@ -5,7 +5,7 @@ use crate::generate::GeneratedText;
 use crate::runs::answers;
 use crate::runs::checkpoint::Checkpoint;
 use crate::runs::plan::GeneratePlan;
-use crate::runs::run::{Processor, Run, logit_processor};
+use crate::runs::run::{Run, RunProcessor, logit_processor};
 use crate::runs::written::{WrittenText, token_texts};
 use drift_core::constraint::LogitProcessor;
 use drift_core::error::Result;
@@ -29,7 +29,7 @@ impl SameTexts {
         (plan, other): (&GeneratePlan, &OtherTexts),
         checkpoint: &mut Checkpoint,
         molecules: &[PromptMolecule],
-        (processor, run): (Processor<'_>, &Run),
+        (processor, run): (RunProcessor<'_>, &Run),
     ) -> Result<()> {
         let made = logit_processor(checkpoint, processor)?.answering(plan.form);
         for (written, sample) in run.written.iter().zip(&run.generated.samples) {

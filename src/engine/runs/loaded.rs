@@ -7,7 +7,7 @@ use super::encoding::settle;
 use super::kept::TextStore;
 use super::placeholders::{NamedPlaceholder, placeholders};
 use super::plan::{GeneratePlan, Generations, ModelChoice, PlaceholderChoice};
-use super::run::{Processor, generate};
+use super::run::{RunProcessor, generate};
 use crate::generate::Span;
 use crate::parameter;
 use drift_core::checkpoint::folder_name;
@@ -91,7 +91,7 @@ impl LoadedModel {
     }
 
     /// The runs that were started, in order. If the job was cancelled, the last ones were not.
-    pub(crate) fn started<'l>(&'l self, plan: &GeneratePlan) -> Vec<Processor<'l>> {
+    pub(crate) fn started<'l>(&'l self, plan: &GeneratePlan) -> Vec<RunProcessor<'l>> {
         processors(plan, &self.placeholders).into_iter().take(self.spans.len()).collect()
     }
 }
@@ -100,11 +100,14 @@ impl LoadedModel {
 pub(crate) fn processors<'p>(
     plan: &GeneratePlan,
     placeholders: &'p [NamedPlaceholder],
-) -> Vec<Processor<'p>> {
-    let of = |processor: &ProcessorKind| -> Vec<Processor<'p>> {
+) -> Vec<RunProcessor<'p>> {
+    let of = |processor: &ProcessorKind| -> Vec<RunProcessor<'p>> {
         match processor.takes_placeholder() {
-            true => placeholders.iter().map(|named| (*processor, Some(named))).collect(),
-            false => vec![(*processor, None)],
+            true => placeholders
+                .iter()
+                .map(|named| RunProcessor { kind: *processor, placeholder: Some(named) })
+                .collect(),
+            false => vec![RunProcessor { kind: *processor, placeholder: None }],
         }
     };
     plan.processors.iter().flat_map(of).collect()

@@ -92,8 +92,13 @@ impl Run {
     }
 }
 
-/// A logit processor, with its placeholder if it needs one.
-pub(crate) type Processor<'p> = (ProcessorKind, Option<&'p NamedPlaceholder>);
+/// A logit processor of a run.
+#[derive(Clone, Copy)]
+pub(crate) struct RunProcessor<'p> {
+    pub kind: ProcessorKind,
+    /// Its placeholder, if it takes one.
+    pub placeholder: Option<&'p NamedPlaceholder>,
+}
 
 /// Generates the texts that are not kept yet under one logit processor, for the molecules of the shard. Returns the phases of each
 /// step if requested, and whether the job was cancelled.
@@ -104,7 +109,7 @@ pub(crate) fn generate(
     plan: &GeneratePlan,
     checkpoint: &mut Checkpoint,
     molecules: &[PromptMolecule],
-    (processor, named): Processor<'_>,
+    processor: RunProcessor<'_>,
     (kept, place): (&mut TextStore, RunPlace),
     job: &Job,
 ) -> Result<(Vec<Span>, bool)> {
@@ -117,7 +122,7 @@ pub(crate) fn generate(
         return Ok((Vec::new(), false));
     }
     check_form(&checkpoint.tokenizer, plan.form)?;
-    let made = logit_processor(checkpoint, (processor, named))?;
+    let made = logit_processor(checkpoint, processor)?;
     let made = made.answering(plan.form).of_strength(plan.geometry.strength);
     let constraints = lacking.par_iter().map(|lacking| {
         let PromptMolecule { skeleton, smiles, .. } = lacking.molecule;
@@ -133,12 +138,12 @@ pub(crate) fn generate(
         seed: plan.seed,
         room: plan.room,
         log_probabilities: plan.log_probabilities,
-        watched: closing(processor, checkpoint),
+        watched: closing(processor.kind, checkpoint),
         resampling: plan.resample.map(|draws| resampling(draws, &checkpoint.tokenizer)),
         backtrack: plan.geometry.backtrack,
         trace: plan.trace,
         cpu_clock: on_cpu.then_some(cpu_seconds),
-        self_check: self_check(plan, checkpoint, (processor, named)),
+        self_check: self_check(plan, checkpoint, processor),
     };
     let mut keeper = kept.keeper(place, templates_seconds, on_cpu);
     let mut generated = checkpoint.engine()?.generate_keeping(&prompts, &options, &mut keeper, job)?;
@@ -151,12 +156,9 @@ pub(crate) fn generate(
 }
 
 /// The settings of the self-check of a device. Evidence of a failed check goes to a folder for this run.
-fn self_check(
-    plan: &GeneratePlan,
-    checkpoint: &Checkpoint,
-    (processor, named): Processor<'_>,
-) -> SelfChecking {
-    let label = RowLabel::new(&checkpoint.name, processor, named.map(|named| &*named.label)).processor();
+fn self_check(plan: &GeneratePlan, checkpoint: &Checkpoint, processor: RunProcessor<'_>) -> SelfChecking {
+    let label = processor.placeholder.map(|named| &*named.label);
+    let label = RowLabel::new(&checkpoint.name, processor.kind, label).processor();
     let name: String = format!("{}-{label}", checkpoint.name)
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' })
@@ -171,11 +173,11 @@ fn self_check(
 /// If it cannot be built for the tokenizer.
 pub(crate) fn logit_processor(
     checkpoint: &Checkpoint,
-    (processor, named): Processor<'_>,
+    processor: RunProcessor<'_>,
 ) -> Result<LogitProcessor> {
     let Checkpoint { tokenizer, encoding, specials, spelling, .. } = checkpoint;
-    let placeholder = named.map(|named| &named.placeholder);
-    let made = advice::logit_processor(processor, tokenizer, *encoding, placeholder, specials.clone())?;
+    let placeholder = processor.placeholder.map(|named| &named.placeholder);
+    let made = advice::logit_processor(processor.kind, tokenizer, *encoding, placeholder, specials.clone())?;
     // Without a logit processor no text is forced, so any spelling is possible.
     Ok(match spelling.filter(|_| made.kind() != ProcessorKind::None) {
         Some(trained) => made.spelled_as(trained),
@@ -190,7 +192,7 @@ pub(crate) fn logit_processor(
 pub(crate) fn finished_run(
     plan: &GeneratePlan,
     checkpoint: &Checkpoint,
-    (processor, named): Processor<'_>,
+    processor: RunProcessor<'_>,
     kept: &mut KeptRun,
 ) -> Result<Run> {
     let text_seconds = kept.text_seconds();
@@ -199,9 +201,9 @@ pub(crate) fn finished_run(
     let written = generated.samples.par_iter().map(|sample| WrittenText::new(checkpoint, plan.form, sample));
     Ok(Run {
         written: written.collect::<Result<_>>()?,
-        processor,
-        placeholder: named.map(|named| named.label.clone()),
-        classes: named.map(|named| named.classes.clone()).unwrap_or_default(),
+        processor: processor.kind,
+        placeholder: processor.placeholder.map(|named| named.label.clone()),
+        classes: processor.placeholder.map(|named| named.classes.clone()).unwrap_or_default(),
         generated,
         text_seconds,
         templates_seconds: kept.spent.templates_seconds,
