@@ -1,0 +1,183 @@
+//! Compares a constraint with the encoder: a random text is accepted in its own tokens, and a random sequence of legal tokens is what
+//! the encoder writes. Pre-tokenizers are expressions, of which it is not proved that they cut a part in a text as they do alone.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::row::refuse;
+use super::{Element, SkeletonConstraint, SkeletonRow};
+use crate::constraint::Mask;
+use crate::encoding::Dfa;
+use crate::error::Result;
+
+/// The most tokens that are compared. The texts of large prompts are compared as far as this.
+const MOST_TOKENS: usize = 256;
+
+/// The tokens at the end of a cut text that are not compared, because they depend on what follows.
+const UNSURE: usize = 8;
+
+/// Compares a constraint with the encoder. `prompt` is the text before the answer, if both are one text.
+///
+/// # Errors
+/// If they differ.
+pub(super) fn verify(constraint: &SkeletonConstraint, prompt: &str) -> Result<()> {
+    let mut random = ChaCha8Rng::seed_from_u64(0);
+    let compared = Compared { constraint, prompt };
+    let text = compared.random_text(&mut random)?;
+    let ids = compared.ids(&text)?;
+    let cut = if text.is_over { ids.len() } else { ids.len().saturating_sub(UNSURE) };
+    // A vocabulary of words may lack some numbers, which then cannot be written.
+    let is_known = !ids.iter().any(|id| constraint.processor.spellings.is_unknown(*id));
+    if is_known && !constraint.accepts(&ids[..cut], text.is_over) {
+        return Err(compared.differs(&text, "the encoder's tokens are not allowed"));
+    }
+    let walked = compared.walk(&mut random)?;
+    let ids = compared.ids(&walked.text)?;
+    let cut = if walked.text.is_over { walked.ids.len() } else { walked.ids.len().saturating_sub(UNSURE) };
+    let is_same = ids.starts_with(&walked.ids[..cut]) && (!walked.text.is_over || ids.len() == cut);
+    if !is_same {
+        return Err(compared.differs(&walked.text, "it was written in other tokens than the encoder's"));
+    }
+    Ok(())
+}
+
+/// A constraint that is compared.
+struct Compared<'c> {
+    constraint: &'c SkeletonConstraint,
+    prompt: &'c str,
+}
+
+/// A text of the skeleton, without what stands before its marker.
+struct SampleText {
+    text: String,
+    is_over: bool,
+}
+
+/// The tokens of a text.
+struct Walked {
+    text: SampleText,
+    ids: Vec<u32>,
+}
+
+impl Compared<'_> {
+    /// The tokens of a text behind the prompt or the marker.
+    fn ids(&self, text: &SampleText) -> Result<Vec<u32>> {
+        let tokenizer = &self.constraint.processor.tokenizer;
+        let free = self.free();
+        let before = format!("{}{free}", self.prompt);
+        if before.is_empty() {
+            return tokenizer.ids(&text.text);
+        }
+        let mut whole = tokenizer.ids(&format!("{before}{}", text.text))?;
+        // With a marker, all tokens of the text and those before it belong to the answer.
+        let from = if free.is_empty() { before.len() } else { self.prompt.len() };
+        let offsets = self.constraint.processor.spellings.offsets(&whole);
+        let first = offsets[1..].iter().position(|end| *end > from || from == 0).unwrap_or(whole.len());
+        Ok(whole.split_off(first))
+    }
+
+    /// What stands before the described text.
+    fn free(&self) -> String {
+        let marker = self.constraint.processor.skeleton.marker.as_deref();
+        marker.map_or_else(String::new, |marker| format!("\n{marker}"))
+    }
+
+    fn random_text(&self, random: &mut ChaCha8Rng) -> Result<SampleText> {
+        let Self { constraint, .. } = self;
+        let (program, name) = (&constraint.program, &constraint.processor.tokenizer.name);
+        let (mut text, mut at) = (String::new(), program.start());
+        while !program.is_over(&at) && text.len() < 4 * MOST_TOKENS {
+            let mut all = program.continuations(&at, false).map_err(|why| refuse(name, why))?;
+            if all.is_empty() {
+                return Err(refuse(name, "no text of the skeleton goes on in it"));
+            }
+            let next = all.swap_remove(random.random_range(0..all.len()));
+            for element in &next.elements {
+                match element {
+                    Element::Text(part) => text.push_str(part),
+                    Element::Slot(slot) => {
+                        text.push_str(&random_slot(constraint.processor.skeleton.slots[*slot].dfa(), random));
+                    }
+                }
+            }
+            at = next.to;
+        }
+        Ok(SampleText { is_over: program.is_over(&at), text })
+    }
+
+    /// A walk over legal tokens. Behind a marker it begins with the tokens of the marker.
+    fn walk(&self, random: &mut ChaCha8Rng) -> Result<Walked> {
+        let Self { constraint, .. } = self;
+        let mut row = constraint.row();
+        let mut ids = Vec::new();
+        let free = self.free();
+        if let Some(openings) = &constraint.openings {
+            let Some(opening) = openings.all.first() else {
+                return Err(refuse(&constraint.processor.tokenizer.name, "no text follows its marker"));
+            };
+            let before = constraint.processor.tokenizer.ids("\n")?;
+            let past = opening.offsets.iter().position(|offset| *offset >= free.len() - 1);
+            ids = [&before[..], &opening.ids[..past.unwrap_or(0)]].concat();
+            for id in &ids {
+                row.advance(constraint, *id);
+            }
+        }
+        let mut is_over = false;
+        while ids.len() < MOST_TOKENS && !is_over {
+            let id = match row.mask() {
+                Mask::Forced(id) => id,
+                Mask::Only(list) if !list.is_empty() => list[random.random_range(0..list.len())],
+                _ => return Err(self.stuck(&row, &ids)),
+            };
+            is_over = id == constraint.eos();
+            if !is_over {
+                ids.push(id);
+                row.advance(constraint, id);
+            }
+        }
+        let bytes = constraint.processor.spellings.text(&ids);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let added = usize::from(constraint.processor.spellings.adds_space && self.prompt.is_empty());
+        let from = (added + free.len()).min(text.len());
+        Ok(Walked { text: SampleText { text: text[from..].to_owned(), is_over }, ids })
+    }
+
+    fn stuck(&self, row: &SkeletonRow, ids: &[u32]) -> crate::Error {
+        let why = row.problem().unwrap_or("no token can follow").to_owned();
+        let bytes = self.constraint.processor.spellings.text(ids);
+        refuse(
+            &self.constraint.processor.tokenizer.name,
+            format!("behind `{}`: {why}", String::from_utf8_lossy(&bytes).escape_debug()),
+        )
+    }
+
+    fn differs(&self, text: &SampleText, problem: &str) -> crate::Error {
+        let shown = crate::error::excerpt(text.text.as_bytes());
+        refuse(&self.constraint.processor.tokenizer.name, format!("{shown}: {problem}"))
+    }
+}
+
+/// A random text of a slot.
+fn random_slot(dfa: &Dfa, random: &mut ChaCha8Rng) -> String {
+    let (mut state, mut bytes) = (dfa.start(), Vec::new());
+    loop {
+        let next: Vec<u8> = dfa.bytes(state).collect();
+        if next.is_empty() || (dfa.accepts(state) && random.random_range(0..4) == 0) {
+            return String::from_utf8_lossy(&bytes).into_owned();
+        }
+        let byte = next[random.random_range(0..next.len())];
+        bytes.push(byte);
+        // Always found, because the byte goes on.
+        state = dfa.next(state, byte).unwrap_or(state);
+    }
+}
+
+impl SkeletonConstraint {
+    /// Whether the tokens of a text are legal, and complete it if it is over.
+    fn accepts(&self, ids: &[u32], is_over: bool) -> bool {
+        let mut row = self.row();
+        for id in ids {
+            if !row.mask().allows(*id) || *id == self.eos() {
+                !is_over || row.mask().allows(self.eos())
+    }
+}
