@@ -46,7 +46,8 @@ pub(super) fn check(skeleton: &Skeleton) -> Result<(), String> {
 
 /// A fixed text that holds the marker.
 fn text_with<'s>(skeleton: &'s Skeleton, marker: &str) -> Option<&'s str> {
-    let loops = skeleton.parts.iter().filter_map(|part| if let Part::Each(each) = part { Some(each) } else { None });
+    let loops =
+        skeleton.parts.iter().filter_map(|part| if let Part::Each(each) = part { Some(each) } else { None });
     let inside = loops.clone().flat_map(|each| &each.parts);
     let texts = skeleton.parts.iter().chain(inside).filter_map(|part| match part {
         Part::Text(text) => Some(&**text),

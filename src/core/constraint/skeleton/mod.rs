@@ -52,7 +52,8 @@ impl Context {
         let all = format!("{}{text}", self.text);
         let mut parts = self.parts.clone();
         parts.push(self.text.len());
-        let is_enough = |start: &&usize| all.len() - **start >= BEFORE;
+        // Some tokenizers add a space only before texts that do not begin with one.
+        let is_enough = |at: &&usize| all.len() - **at >= BEFORE && !all[**at..].starts_with(' ');
         let from = parts.iter().rev().find(is_enough).copied().unwrap_or(0);
         let kept = parts.iter().filter(|start| **start >= from).map(|start| start - from).collect();
         Context { text: all[from..].to_owned(), parts: kept, is_cut: self.is_cut || from > 0 }
@@ -68,6 +69,9 @@ type Chunks = HashMap<(Vec<Element>, Around), Arc<Chunk>>;
 
 /// The tokens of fixed texts, by the text before, the text, and the text behind.
 type Runs = HashMap<[String; 3], Arc<[u32]>>;
+
+/// Texts before a marker, in which its tokens are found.
+const BEFORE_MARKER: [&str; 3] = ["\n", ".", "x"];
 
 /// The most fixed texts whose tokens are kept.
 const MOST_RUNS: usize = 1 << 16;
@@ -313,27 +317,26 @@ impl SkeletonConstraint {
     fn opened(&self, tokens: &Arc<MarkerTokens>) -> Result<Openings> {
         let Self { processor, program, .. } = self;
         let marker = processor.skeleton.marker.as_deref().unwrap_or_default();
-        let start = program.start();
+        let found = program.opened(&program.start(), marker);
         let mut all = Vec::new();
-        // As if the marker were the beginning of the text, behind a line break.
-        let found = program.opened(&start, marker).map_err(|why| refuse(&processor.tokenizer.name, why))?;
-        for Continuation { elements, to } in found {
+        for Continuation { elements, to } in found.map_err(|why| refuse(&processor.tokenizer.name, why))? {
             let [Element::Text(text)] = &elements[..] else {
                 return Err(refuse(
                     &processor.tokenizer.name,
                     format!("a token may join `{marker}` with a slot"),
                 ));
             };
-            let whole = processor.tokenizer.ids(&format!("\n{text}{}", program.ahead(&to)))?;
-            let ids = processor.spellings.covering(&whole, 1, 1 + text.len());
-            let ids = ids.ok_or_else(|| processor.joined(text))?;
-            let lengths = ids.iter().map(|id| processor.spellings.bytes(*id).len());
-            let ends = lengths.scan(0, |end, length| {
-                *end += length;
+            // The marker's own tokens are free, so any text before it will do that none of them joins.
+            let free = BEFORE_MARKER.iter().map(|before| Context::default().followed_by(before));
+            let run = |before: Context| processor.run(&before, text, program.ahead(&to));
+            let mut runs = free.map(run).skip_while(|run| run.is_err());
+            let ids = runs.next().unwrap_or_else(|| Err(processor.joined(text)))?;
+            let ends = ids.iter().scan(0, |end, id| {
+                *end += processor.spellings.bytes(*id).len();
                 Some(*end)
             });
             let offsets = [0].into_iter().chain(ends).collect();
-            all.push(Opening { ids: ids.into(), offsets, text: text.clone(), to });
+            all.push(Opening { offsets, ids, text: text.clone(), to });
         }
         Ok(Openings { tokens: tokens.clone(), all })
     }

@@ -135,6 +135,11 @@ impl SkeletonRow {
         }
     }
 
+    /// Whether the text before the marker is being written.
+    pub fn is_free(&self) -> bool {
+        self.free.is_some()
+    }
+
     /// Takes a token that the mask allowed, other than the end of the text.
     pub fn advance(&mut self, constraint: &SkeletonConstraint, token: u32) {
         if let Err(error) = self.step(constraint, token) {

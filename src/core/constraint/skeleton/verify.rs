@@ -31,7 +31,7 @@ pub(super) fn verify(constraint: &SkeletonConstraint, prompt: &str) -> Result<()
     if is_known && !constraint.accepts(&ids[..cut], text.is_over) {
         return Err(compared.differs(&text, "the encoder's tokens are not allowed"));
     }
-    let walked = compared.walk(&mut random)?;
+    let walked = compared.walk(&ids, &mut random)?;
     let ids = compared.ids(&walked.text)?;
     let cut = if walked.text.is_over { walked.ids.len() } else { walked.ids.len().saturating_sub(UNSURE) };
     let is_same = ids.starts_with(&walked.ids[..cut]) && (!walked.text.is_over || ids.len() == cut);
@@ -62,18 +62,21 @@ struct Walked {
 impl Compared<'_> {
     /// The tokens of a text behind the prompt or the marker.
     fn ids(&self, text: &SampleText) -> Result<Vec<u32>> {
-        let tokenizer = &self.constraint.processor.tokenizer;
+        let processor = &self.constraint.processor;
         let free = self.free();
-        let before = format!("{}{free}", self.prompt);
-        if before.is_empty() {
-            return tokenizer.ids(&text.text);
+        let answer = format!("{free}{}", text.text);
+        let mut whole = processor.tokenizer.ids(&format!("{}{answer}", self.prompt))?;
+        if self.prompt.is_empty() {
+            return Ok(whole);
         }
-        let mut whole = tokenizer.ids(&format!("{before}{}", text.text))?;
-        // With a marker, all tokens of the text and those before it belong to the answer.
-        let from = if free.is_empty() { before.len() } else { self.prompt.len() };
-        let offsets = self.constraint.processor.spellings.offsets(&whole);
-        let first = offsets[1..].iter().position(|end| *end > from || from == 0).unwrap_or(whole.len());
-        Ok(whole.split_off(first))
+        // Counted from the end, because the prompt may hold characters without a token.
+        let mut length = 0;
+        let is_of_answer = |id: &&u32| {
+            length += processor.spellings.bytes(**id).len();
+            length <= answer.len()
+        };
+        let count = whole.iter().rev().take_while(is_of_answer).count();
+        Ok(whole.split_off(whole.len() - count))
     }
 
     /// What stands before the described text.
@@ -105,22 +108,22 @@ impl Compared<'_> {
         Ok(SampleText { is_over: program.is_over(&at), text })
     }
 
-    /// A walk over legal tokens. Behind a marker it begins with the tokens of the marker.
-    fn walk(&self, random: &mut ChaCha8Rng) -> Result<Walked> {
+    /// A walk over legal tokens. It begins with the free text of `sample`, the tokens of a text.
+    fn walk(&self, sample: &[u32], random: &mut ChaCha8Rng) -> Result<Walked> {
         let Self { constraint, .. } = self;
         let mut row = constraint.row();
         let mut ids = Vec::new();
         let free = self.free();
-        if let Some(openings) = &constraint.openings {
-            let Some(opening) = openings.all.first() else {
-                return Err(refuse(&constraint.processor.tokenizer.name, "no text follows its marker"));
-            };
-            let before = constraint.processor.tokenizer.ids("\n")?;
-            let past = opening.offsets.iter().position(|offset| *offset >= free.len() - 1);
-            ids = [&before[..], &opening.ids[..past.unwrap_or(0)]].concat();
-            for id in &ids {
-                row.advance(constraint, *id);
+        // The free text and the marker in the tokens of another text.
+        for id in sample {
+            if !row.is_free() {
+                break;
             }
+            if !row.mask().allows(*id) {
+                return Err(self.stuck(&row, &ids));
+            }
+            row.advance(constraint, *id);
+            ids.push(*id);
         }
         let mut is_over = false;
         while ids.len() < MOST_TOKENS && !is_over {
@@ -174,10 +177,14 @@ fn random_slot(dfa: &Dfa, random: &mut ChaCha8Rng) -> String {
 
 impl SkeletonConstraint {
     /// Whether the tokens of a text are legal, and complete it if it is over.
-    fn accepts(&self, ids: &[u32], is_over: bool) -> bool {
+    pub(super) fn accepts(&self, ids: &[u32], is_over: bool) -> bool {
         let mut row = self.row();
         for id in ids {
             if !row.mask().allows(*id) || *id == self.eos() {
-                !is_over || row.mask().allows(self.eos())
+                return false;
+            }
+            row.advance(self, *id);
+        }
+        !is_over || row.mask().allows(self.eos())
     }
 }
