@@ -57,12 +57,20 @@ pub(super) struct Chunk {
 }
 
 /// The content of a state.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     state: DfaState,
+    /// The last token, if its piece may go on: then the next one depends on it.
     last: Option<u32>,
     /// The shape of the text so far.
-    shape: Box<str>,
+    shape: ShapeId,
+}
+
+/// Whether the last piece of a text ends with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece {
+    Open,
+    Closed,
 }
 
 /// A path to a place.
@@ -74,7 +82,7 @@ struct Way {
 
 /// A state as far as it is known.
 struct Found {
-    state: DfaState,
+    place: Place,
     way: Way,
     is_alive: Option<bool>,
     built: Option<Arc<ChunkState>>,
@@ -86,12 +94,16 @@ struct Explorer {
     spellings: Arc<TokenSpellings>,
     dfa: Dfa,
     around: Around,
-    /// The tokens that may stand in the part.
-    candidates: Vec<u32>,
+    /// The tokens that may stand in the part, with their shapes.
+    candidates: Vec<(u32, ShapeId)>,
     going_on: HashMap<DfaState, Arc<[Edge]>>,
     continuations: HashMap<DfaState, Arc<[String]>>,
     pieces: Pieces,
-    canonical: HashMap<Box<[u32]>, bool>,
+    /// Whether the model makes tokens of their text.
+    made: HashMap<Box<[u32]>, bool>,
+    shapes: Shapes,
+    /// Where the text is cut: by state, shape of the next token, state of the language behind it, and continuation.
+    cuts: HashMap<(u32, ShapeId, DfaState, usize), Arc<[usize]>>,
     numbers: HashMap<Place, u32>,
     found: Vec<Found>,
 }
@@ -100,7 +112,47 @@ struct Explorer {
 #[derive(Clone, Copy)]
 struct Edge {
     id: u32,
+    shape: ShapeId,
     then: DfaState,
+}
+
+/// The number of a shape.
+type ShapeId = u32;
+
+/// The shapes of texts, numbered; the shape of the empty text is 0.
+struct Shapes {
+    numbers: HashMap<Box<str>, ShapeId>,
+    texts: Vec<Box<str>>,
+    joined: HashMap<[ShapeId; 2], ShapeId>,
+}
+
+impl Shapes {
+    fn new() -> Self {
+        let (empty, joined) = (Box::<str>::default(), HashMap::new());
+        Shapes { numbers: HashMap::from([(empty.clone(), 0)]), texts: vec![empty], joined }
+    }
+
+    /// The number of the shape of a text.
+    fn number(&mut self, text: &str) -> ShapeId {
+        let shape = shape(text);
+        if let Some(known) = self.numbers.get(&*shape) {
+            return *known;
+        }
+        let number = self.texts.len() as ShapeId;
+        self.texts.push(shape.clone().into());
+        self.numbers.insert(shape.into(), number);
+        number
+    }
+
+    /// The shape of two texts, one behind the other.
+    fn join(&mut self, a: ShapeId, b: ShapeId) -> ShapeId {
+        if let Some(known) = self.joined.get(&[a, b]) {
+            return *known;
+        }
+        let joined = self.number(&format!("{}{}", self.texts[a as usize], self.texts[b as usize]));
+        self.joined.insert([a, b], joined);
+        joined
+    }
 }
 
 impl Chunk {
@@ -122,21 +174,30 @@ impl Chunk {
             }
         }
         let alphabet = dfa.alphabet();
-        let fits = |bytes: &[u8]| bytes.iter().all(|byte| alphabet.contains(byte));
-        let candidates = spellings.of_model().filter(|(_, bytes)| fits(bytes)).map(|(id, _)| id).collect();
-        let way = Way::default();
-        let place = Place { state: dfa.start(), last: None, shape: Box::default() };
-        let start = Found { state: dfa.start(), way, is_alive: None, built: None };
+        let mut shapes = Shapes::new();
+        let mut candidates = Vec::new();
+        for (id, bytes) in spellings.of_model() {
+            if let (true, Ok(text)) =
+                (bytes.iter().all(|byte| alphabet.contains(byte)), std::str::from_utf8(bytes))
+            {
+                candidates.push((id, shapes.number(text)));
+            }
+        }
+        let place = Place { state: dfa.start(), last: None, shape: 0 };
+        let start = Found { place, way: Way::default(), is_alive: None, built: None };
+        let (going_on, continuations, made, cuts) = Default::default();
         let explorer = Explorer {
             tokenizer: tokenizer.clone(),
             spellings: spellings.clone(),
             dfa,
             around,
             candidates,
-            going_on: HashMap::new(),
-            continuations: HashMap::new(),
+            going_on,
+            continuations,
             pieces: Pieces::default(),
-            canonical: HashMap::new(),
+            made,
+            shapes,
+            cuts,
             numbers: HashMap::from([(place, 0)]),
             found: vec![start],
         };
@@ -159,7 +220,7 @@ impl Explorer {
             return Ok(built.clone());
         }
         let (mut ids, mut targets) = (Vec::new(), Vec::new());
-        for &edge in &*self.going_on(self.found[number as usize].state) {
+        for &edge in &*self.going_on(self.found[number as usize].place.state) {
             let Some(then) = self.follow(number, edge)? else { continue };
             if self.is_alive(then)? {
                 ids.push(edge.id);
@@ -178,7 +239,7 @@ impl Explorer {
             return Ok(known);
         }
         let mut is_alive = self.may_end(number)?;
-        let edges = self.going_on(self.found[number as usize].state);
+        let edges = self.going_on(self.found[number as usize].place.state);
         let mut edges = edges.iter();
         while let Some(edge) = edges.next().filter(|_| !is_alive) {
             if let Some(then) = self.follow(number, *edge)? {
@@ -191,32 +252,58 @@ impl Explorer {
 
     /// Whether the part may end in a state.
     fn may_end(&mut self, number: u32) -> Result<bool> {
-        let Found { state, way, .. } = &self.found[number as usize];
-        if !self.dfa.accepts(*state) || way.ids.is_empty() {
+        let Found { place, way, .. } = &self.found[number as usize];
+        if !self.dfa.accepts(place.state) || way.ids.is_empty() {
             return Ok(false);
         }
-        let (way, after) = (way.clone(), self.around.after.clone());
-        self.is_canonical(&way, &after)
+        let ids = way.ids.clone();
+        let whole = format!("{}{}{}", self.around.before, way.text, self.around.after);
+        let ends = self.pieces.ends(&self.tokenizer, &whole, self.around.adds_space)?;
+        Ok(self.canonical(&ids, &ends).is_some())
     }
 
     /// The state behind a token; `None` if the tokenizer never writes it there.
     fn follow(&mut self, number: u32, edge: Edge) -> Result<Option<u32>> {
-        let Ok(text) = std::str::from_utf8(self.spellings.bytes(edge.id)) else { return Ok(None) };
-        let before = &self.found[number as usize].way;
-        let way = Way { text: format!("{}{text}", before.text), ids: [&before.ids[..], &[edge.id]].concat() };
-        let place = Place { state: edge.then, last: Some(edge.id), shape: shape(&way.text).into() };
-        let continuations = self.continuations(edge.then);
-        for rest in &*continuations {
-            if self.is_canonical(&way, rest)? {
-                let next = self.found.len() as u32;
-                let then = *self.numbers.entry(place).or_insert(next);
-                if then == next {
-                    self.found.push(Found { state: edge.then, way, is_alive: None, built: None });
+        let ids = [&self.found[number as usize].way.ids[..], &[edge.id]].concat();
+        let (mut is_legal, mut last) = (false, None);
+        for (at, rest) in self.continuations(edge.then).iter().enumerate() {
+            let ends = self.cut_behind(number, edge, at, rest)?;
+            match self.canonical(&ids, &ends) {
+                Some(Piece::Closed) => is_legal = true,
+                Some(Piece::Open) => {
+                    (is_legal, last) = (true, Some(edge.id));
+                    break;
                 }
-                return Ok(Some(then));
+                None => {}
             }
         }
-        Ok(None)
+        if !is_legal {
+            return Ok(None);
+        }
+        let before = &self.found[number as usize];
+        let shape = self.shapes.join(before.place.shape, edge.shape);
+        let place = Place { state: edge.then, last, shape };
+        let next = self.found.len() as u32;
+        let then = *self.numbers.entry(place).or_insert(next);
+        if then == next {
+            let text = String::from_utf8_lossy(self.spellings.bytes(edge.id));
+            let way = Way { text: format!("{}{text}", before.way.text), ids };
+            self.found.push(Found { place, way, is_alive: None, built: None });
+        }
+        Ok(Some(then))
+    }
+
+    /// Where the text is cut if a token follows a state, and then a continuation. Tokens of one shape are cut alike.
+    fn cut_behind(&mut self, number: u32, edge: Edge, at: usize, rest: &str) -> Result<Arc<[usize]>> {
+        let key = (number, edge.shape, edge.then, at);
+        if let Some(known) = self.cuts.get(&key).filter(|_| !self.pieces.reads_characters) {
+            return Ok(known.clone());
+        }
+        let text = String::from_utf8_lossy(self.spellings.bytes(edge.id));
+        let whole = format!("{}{}{text}{rest}", self.around.before, self.found[number as usize].way.text);
+        let ends = self.pieces.ends(&self.tokenizer, &whole, self.around.adds_space)?;
+        self.cuts.insert(key, ends.clone());
+        Ok(ends)
     }
 
     /// The candidates with which the language goes on from a state.
@@ -224,8 +311,12 @@ impl Explorer {
         if let Some(known) = self.going_on.get(&state) {
             return known.clone();
         }
-        let edge = |id: &u32| Some(Edge { id: *id, then: self.dfa.run(state, self.spellings.bytes(*id))? });
-        let edges: Arc<[Edge]> = self.candidates.iter().filter_map(edge).collect();
+        let mut edges = Vec::new();
+        for &(id, shape) in &self.candidates {
+            let then = self.dfa.run(state, self.spellings.bytes(id));
+            edges.extend(then.map(|then| Edge { id, shape, then }));
+        }
+        let edges: Arc<[Edge]> = edges.into();
         self.going_on.insert(state, edges.clone());
         edges
     }
@@ -251,22 +342,19 @@ impl Explorer {
         texts
     }
 
-    /// Whether the tokenizer writes the tokens of a way if its text goes on with `rest`.
-    fn is_canonical(&mut self, way: &Way, rest: &str) -> Result<bool> {
-        let Around { before, adds_space, .. } = &self.around;
-        let whole = format!("{before}{}{rest}", way.text);
-        let ends = self.pieces.ends(&self.tokenizer, &whole, *adds_space)?;
-        let begins = before.len();
+    /// Whether the tokenizer writes these tokens in a text that is cut so, and if so, whether a piece ends with them.
+    fn canonical(&mut self, ids: &[u32], ends: &[usize]) -> Option<Piece> {
+        let begins = self.around.before.len();
         let mut ends = ends.iter().copied().skip_while(|end| *end <= begins).peekable();
         // A piece that began before the part is independent of it, because no token crosses that border.
         let (mut at, mut first) = (begins, 0);
-        for (index, id) in way.ids.iter().enumerate() {
+        for (index, id) in ids.iter().enumerate() {
             at += self.spellings.bytes(*id).len();
             match ends.peek() {
-                Some(end) if *end < at => return Ok(false),
+                Some(end) if *end < at => return None,
                 Some(end) if *end == at => {
-                    if !self.makes(&way.ids[first..=index]) {
-                        return Ok(false);
+                    if !self.makes(&ids[first..=index]) {
+                        return None;
                     }
                     ends.next();
                     first = index + 1;
@@ -274,18 +362,22 @@ impl Explorer {
                 _ => {}
             }
         }
-        let open = &way.ids[first..];
-        Ok(if let [one] = open { self.makes(&[*one]) } else { open.windows(2).all(|pair| self.makes(pair)) })
+        let are_made = match &ids[first..] {
+            [] => return Some(Piece::Closed),
+            [one] => self.makes(&[*one]),
+            open => open.windows(2).all(|pair| self.makes(pair)),
+        };
+        are_made.then_some(Piece::Open)
     }
 
     /// Whether the model makes these tokens of their text.
     fn makes(&mut self, ids: &[u32]) -> bool {
-        if let Some(known) = self.canonical.get(ids) {
+        if let Some(known) = self.made.get(ids) {
             return *known;
         }
         let piece: String = ids.iter().map(|id| self.spellings.piece(*id)).collect();
         let made = self.tokenizer.model_ids(&piece).is_some_and(|made| made == ids);
-        self.canonical.insert(ids.into(), made);
+        self.made.insert(ids.into(), made);
         made
     }
 }

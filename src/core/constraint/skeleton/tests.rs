@@ -59,7 +59,7 @@ fn constraint(tokenizer: Tokenizer, skeleton: &str, prompt: &Value) -> Result<Sk
 fn small(order: &str, times: &str, item: &str, between: &str) -> String {
     format!(
         r#"{{"schema": "drift.skeleton/1", "name": "small", "slots": {{
-            "x": {{"kind": "decimal", "decimals": 2, "least_decimals": 0, "low": -0.12, "high": 0.11}},
+            "x": {{"kind": "decimal", "decimals": 2, "least_decimals": 0, "low": -0.03, "high": 0.11}},
             "n": {{"kind": "integer", "low": 98, "high": 101}}}},
           "items": {{"atom": {{"from": "formula", "field": "formula", "order": "{order}", "times": {times}}}}},
           "text": ["{{n}} ", {{"each": "atom", "text": "{item}", "between": "{between}"}}], "ends": ["", "\n"]}}"#
@@ -68,7 +68,7 @@ fn small(order: &str, times: &str, item: &str, between: &str) -> String {
 
 /// All texts of [`small`], written by hand: the numbers, and items in all legal orders.
 fn all_texts(orders: &[&[&str]], item: &str, between: &str) -> Vec<String> {
-    let units = (-12..=11).filter(|units| *units != 0).map(|units| f64::from(units) / 100.0);
+    let units = (-3..=11).filter(|units| *units != 0).map(|units| f64::from(units) / 100.0);
     let numbers: Vec<String> = units.map(|number| number.to_string()).chain(["0".to_owned()]).collect();
     let mut texts = Vec::new();
     for n in 98..=101 {
@@ -77,7 +77,7 @@ fn all_texts(orders: &[&[&str]], item: &str, between: &str) -> Vec<String> {
             for (at, word) in order.iter().enumerate() {
                 let mut longer = Vec::new();
                 for text in &begun {
-                    for number in numbers.iter().step_by(if order.len() > 2 { 6 } else { 1 }) {
+                    for number in &numbers {
                         let item = item.replace("{atom}", word).replace("{x}", number);
                         longer.push(format!("{text}{}{item}", if at > 0 { between } else { "" }));
                     }
@@ -198,7 +198,9 @@ fn texts_of_the_projects_are_legal() {
         ("3dsmiles-plain", smiles.clone(), "CCO&{0,0,0{15,0,-1921{20,13,-9", "15"),
         ("3dsmiles-base62", smiles, "CCO&{0000zZ{0f0000{vZ0000", "zZ"),
     ] {
-        for tokenizer in tokenizers() {
+        // Codes have many tokens, so two tokenizers will do.
+        let count = if name == "3dsmiles-base62" { 2 } else { 8 };
+        for tokenizer in tokenizers().into_iter().take(count) {
             let made = constraint(tokenizer.clone(), name, &prompt);
             let made = made.unwrap_or_else(|error| panic!("{name}: {error}"));
             for free in ["", "Let me think.\n"].iter().take(1 + usize::from(name == "simple-cif")) {
@@ -263,11 +265,11 @@ fn what_cannot_be_followed_is_refused() {
 
 /// Time and memory grow with the text: whatever is built for a prompt of many atoms is built once.
 #[test]
-fn a_hundred_thousand_atoms_are_followed() {
+fn prompts_of_many_atoms_are_followed() {
     let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
-    let species: Vec<&str> = ["Na", "Cl"].into_iter().cycle().take(100_000).collect();
-    let text = format!("4.0 4.0 5.6\n90 90 90{}", "\nNa\n0.12 0.34 0.50\nCl\n0.10 0.20 0.30".repeat(50_000));
-    for prompt in [json!({"species": species}), json!({"formula": {"Na": 50_000, "Cl": 50_000}})] {
+    let species: Vec<&str> = ["Na", "Cl"].into_iter().cycle().take(20_000).collect();
+    let text = format!("4.0 4.0 5.6\n90 90 90{}", "\nNa\n0.12 0.34 0.50\nCl\n0.10 0.20 0.30".repeat(10_000));
+    for prompt in [json!({"species": species}), json!({"formula": {"Na": 10_000, "Cl": 10_000}})] {
         let made = constraint(tokenizer.clone(), "crystal-text", &prompt).unwrap();
         assert!(made.accepts(&tokenizer.ids(&text).unwrap(), true));
         assert!(locked(&made.processor.chunks).len() < 20);
