@@ -32,7 +32,7 @@ pub(super) struct Program {
 }
 
 /// A place in a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Spot {
     /// The node, and how many bytes of its text were written.
     node: usize,
@@ -387,6 +387,11 @@ impl Program {
             Some(Node::Ends) => firsts.extend(self.skeleton.ends.iter().filter_map(|end| end.bytes().next())),
             _ => self.choices(at).iter().for_each(|choice| self.firsts(choice, firsts)),
         }
+    }
+
+    /// The most items that a text may list.
+    pub(super) fn most_items(&self) -> u32 {
+        self.items.iter().map(|items| items.range()[1]).max().unwrap_or(0)
     }
 
     /// Whether the text is over at a place.

@@ -5,11 +5,13 @@
 //!   ([`crate::tokenizer::boundaries`]): as a fixed run, whose tokens the encoder knows in its context, or as a part with slots.
 //! - `product` has the tokens of a part with slots, shared by all prompts. `row` follows a text. `marker` leaves the text before a
 //!   marker free.
+//! - `graph` lists all texts of a prompt, for grammars ([`super::grammar`]) and for counts of tokens.
 //! - `verify` compares each constraint with the encoder, both ways, before it is used.
 //!
 //! Enriched SMILES, whose slots are all alike, has tables instead, which a device can follow ([`super::automaton`]).
 
 mod expand;
+mod graph;
 mod marker;
 mod product;
 mod program;
@@ -21,6 +23,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 
+pub(super) use graph::GraphPart;
+pub use graph::{PartTokens, SkeletonGraph, TextTokens};
 pub use row::SkeletonRow;
 
 use self::expand::{Continuation, Element, Program};
@@ -115,6 +119,8 @@ impl Openings {
 pub struct SkeletonConstraint {
     processor: Arc<SkeletonProcessor>,
     program: Program,
+    /// The text before the answer.
+    before: Context,
     /// The ways before the first token.
     first: Vec<Thread>,
     openings: Option<Openings>,
@@ -143,6 +149,11 @@ impl SkeletonProcessor {
         &self.skeleton
     }
 
+    /// The tokenizer.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
     /// The constraint of a prompt, whose data stand at `place`. `text` is the prompt's text, for skeletons whose prompt and answer are
     /// one text.
     ///
@@ -165,11 +176,17 @@ impl SkeletonProcessor {
         if last.is_some_and(|last| !program.may_follow(last)) {
             return Err(refuse(place, "a token may reach from the prompt into the answer"));
         }
-        let mut constraint =
-            SkeletonConstraint { processor: self.clone(), program, first: Vec::new(), openings: None };
+        let mut constraint = SkeletonConstraint {
+            processor: self.clone(),
+            program,
+            before,
+            first: Vec::new(),
+            openings: None,
+        };
         match &self.marker {
             Some(marker) => constraint.openings = Some(constraint.opened(marker)?),
             None => {
+                let before = constraint.before.clone();
                 let start = Behind { spot: constraint.program.start(), before };
                 let mut first = Vec::new();
                 constraint.go_on(&start, &mut first)?;

@@ -29,7 +29,7 @@ pub(super) struct Around {
 
 /// A state: the tokens that may come next.
 #[derive(Debug)]
-pub(super) struct ChunkState {
+pub(in crate::constraint) struct ChunkState {
     /// Sorted.
     pub ids: Arc<[u32]>,
     /// The state behind each token.
@@ -52,7 +52,7 @@ impl Around {
 const BESIDE: usize = 8;
 
 /// The tokens of a part.
-pub(super) struct Chunk {
+pub(in crate::constraint) struct Chunk {
     explorer: Mutex<Explorer>,
 }
 

@@ -78,7 +78,7 @@ fn node_of(part: &Part) -> Node {
 }
 
 /// What a text has written of the items of a prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Count {
     /// The number of items begun.
     pub begun: u32,
