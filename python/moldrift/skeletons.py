@@ -108,6 +108,19 @@ class SkeletonAutomaton:
         """
         return self.constraint(prompt).allowed(list(prefix_ids))[1]
 
+    def grammar(self, prompt: Mapping[str, Any], format: str = "lark") -> str:
+        """The texts of one prompt as a grammar in token ids, for engines that follow grammars.
+
+        Args:
+            prompt: the data of the prompt.
+            format: ``lark`` (llguidance) or ``ebnf`` (XGrammar).
+
+        Raises:
+            DriftError: if a grammar cannot express the texts: with a marker, or with so many items in any order that
+                their combinations cannot be listed.
+        """
+        return self.constraint(prompt).grammar(format)
+
     def logits_processor(
         self,
         prompts: Sequence[Mapping[str, Any]],

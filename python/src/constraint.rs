@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::Class;
-use crate::tables::{spelled, tables};
+use crate::tables::{spelled, spelled_skeleton, tables};
 
 /// The skeleton of a SMILES, spelled as the users' encoder spells it.
 #[pyfunction]
@@ -140,7 +140,7 @@ pub(crate) fn listed(mask: Mask<'_>) -> String {
 
 impl Constraint {
     fn automaton(&self) -> PyResult<&MoleculeAutomaton> {
-        let problem = "constraint: a grammar can express neither a position template nor a geometry nor a skeleton; take moldrift.Automaton";
+        let problem = "constraint: a grammar can express neither a position template nor a geometry, and tables no skeleton; take moldrift.Automaton";
         self.molecule_automaton.as_deref().ok_or_else(|| Class::Drift.exception(problem))
     }
 
@@ -199,7 +199,10 @@ impl Constraint {
 
     /// The automaton as a grammar in token ids: lark, ebnf or json.
     fn grammar(&self, py: Python<'_>, format: &str) -> PyResult<String> {
-        spelled(py, self.automaton()?, format)
+        match self.inner.skeleton() {
+            Some(skeleton) => spelled_skeleton(py, skeleton, format),
+            None => spelled(py, self.automaton()?, format),
+        }
     }
 
     /// The automaton as NumPy arrays.

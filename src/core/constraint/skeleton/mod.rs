@@ -3,7 +3,7 @@
 //! - `program` has the text as nodes, and counts items: a multiset in any order needs a counter for each word.
 //! - `expand` finds how a text may go on, up to the next border at which texts fall apart
 //!   ([`crate::tokenizer::boundaries`]): as a fixed run, whose tokens the encoder knows in its context, or as a part with slots.
-//! - `product` has the tokens of a part with slots, shared by all prompts. `row` follows a text. `marker` leaves the text before a
+//! - `product` has the tokens of a part with slots, shared by all prompts; `pieces` knows where it is cut. `row` follows a text. `marker` leaves the text before a
 //!   marker free.
 //! - `graph` lists all texts of a prompt, for grammars ([`super::grammar`]) and for counts of tokens.
 //! - `verify` compares each constraint with the encoder, both ways, before it is used.
@@ -13,6 +13,7 @@
 mod expand;
 mod graph;
 mod marker;
+mod pieces;
 mod product;
 mod program;
 mod row;
