@@ -121,7 +121,8 @@
 //! ARCHITECTURE.md has the map.
 
 pub use drift_core::{
-    checkpoint, chem, constraint, encoding, error, geometry, io, job, run_files, sampling, text, tokenizer,
+    checkpoint, chem, constraint, encoding, error, geometry, io, job, run_files, sampling, skeleton, text,
+    tokenizer,
 };
 pub use drift_data::{
     against, audit, compare, corpus, encode, energy, export, flaws, generation, mine, prompts, shard, stats,

@@ -14,6 +14,7 @@ from moldrift.positions import PositionTemplates
 from moldrift.reports import Report, audit, encode, fit, inspect, mine, train_tokenizer
 from moldrift.rewards import Completion, FBeta
 from moldrift.sampling import Sampling
+from moldrift.skeletons import SkeletonAutomaton
 
 if TYPE_CHECKING:
     from moldrift.generate import constrained_generate
@@ -34,6 +35,7 @@ __all__ = [
     "Report",
     "Sampling",
     "Scores",
+    "SkeletonAutomaton",
     "TokenizerRefused",
     "__version__",
     "audit",

@@ -21,6 +21,7 @@ __all__ = [
     "Request",
     "Rows",
     "Sampler",
+    "SkeletonAutomaton",
     "Tokenizer",
     "audit",
     "encode",
@@ -109,6 +110,12 @@ class Tokenizer:
     def prompt_ids(self, prompt: str) -> list[int]:
         """The ids of a prompt, with what stands before every text."""
 
+    def ids(self, text: str) -> list[int]:
+        """The ids of a text, without special tokens around it."""
+
+    def text(self, ids: list[int]) -> str:
+        """The text of ids, special tokens kept."""
+
     def answer_ids(self, answer: str) -> list[int]:
         """The ids of an answer behind a prompt: the canonical ones."""
 
@@ -152,6 +159,18 @@ class Processor:
         self, smiles: list[str], completions: list[_Integers], fillers: list[int]
     ) -> list[tuple[_Integers, npt.NDArray[np.int32]]]:
         """The legal ids at every token of completions, one of each SMILES: offsets [tokens + 1] and ids."""
+
+@final
+class SkeletonAutomaton:
+    """The automaton of a skeleton for one tokenizer."""
+
+    def __new__(cls, tokenizer: Tokenizer, source: str, eos: int) -> SkeletonAutomaton: ...
+    @property
+    def name(self) -> str:
+        """The name of the skeleton."""
+
+    def constraint(self, prompt: str, text: str | None = None, place: str = "prompt") -> Constraint:
+        """The constraint of a prompt, a JSON object."""
 
 @final
 class Constraint:

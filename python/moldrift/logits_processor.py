@@ -4,7 +4,7 @@ written back."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -20,17 +20,25 @@ except ImportError:  # without transformers the class works with any caller of t
     LogitsProcessor = object
 
 
-class MoleculeSource(Protocol):
+#: What a constraint is for: a SMILES, or the data of a prompt.
+Subject = TypeVar("Subject", contravariant=True)
+
+
+class ConstraintSource(Protocol[Subject]):
     """The source of constraints: an automaton or position templates."""
 
     source: TokenizerSource
 
-    def constraint(self, smiles: str) -> _lib.Constraint:
-        """The constraint of one molecule."""
+    def constraint(self, subject: Subject, /) -> _lib.Constraint:
+        """The constraint of one molecule or prompt."""
+
+
+#: The source of constraints of molecules.
+MoleculeSource: TypeAlias = ConstraintSource[str]
 
 
 class ConstraintLogitsProcessor(LogitsProcessor):
-    """Holds every row of one call of ``generate`` to the text of its molecule.
+    """Holds every row of one call of ``generate`` to the text of its molecule or prompt.
 
     Rows may be left-padded, may belong to ``num_return_sequences`` or beams, and may continue after their end. The
     model's vocabulary may be larger than the tokenizer's. Scores are changed in place and returned. Give it as the last
@@ -43,8 +51,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
 
     def __init__(
         self,
-        molecules: MoleculeSource,
-        smiles: Sequence[str],
+        molecules: ConstraintSource[Subject],
+        smiles: Sequence[Subject],
         *,
         sampling: Sampling | None = None,
         first_prompt: int = 0,

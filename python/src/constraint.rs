@@ -5,6 +5,7 @@ use std::sync::Arc;
 use drift::constraint::State;
 use drift::constraint::automaton::MoleculeAutomaton;
 use drift::constraint::geometry::GeometryRow;
+use drift::constraint::skeleton::SkeletonRow;
 use drift::error::excerpt;
 use drift::text::skeleton;
 use drift::{Error, Mask};
@@ -12,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::Class;
-use crate::tables::{spelled, tables};
+use crate::tables::{spelled, spelled_skeleton, tables};
 
 /// The skeleton of a SMILES, spelled as the users' encoder spells it.
 #[pyfunction]
@@ -46,6 +47,7 @@ pub(crate) struct Place {
     /// Whether the end token was written.
     pub over: bool,
     geometry: Option<GeometryRow>,
+    skeleton: Option<SkeletonRow>,
     /// The tokens that the geometry leaves, if it leaves fewer than the rest of the constraint.
     narrowed: Option<Vec<u32>>,
 }
@@ -54,14 +56,37 @@ impl Place {
     /// The state before the first token.
     pub(crate) fn start(constraint: &dyn drift::Constraint) -> Self {
         let geometry = constraint.geometry().map(|geometry| geometry.row());
-        let mut place = Place { state: constraint.start(), over: false, geometry, narrowed: None };
+        let skeleton = constraint.skeleton().map(|skeleton| skeleton.row());
+        let mut place = Place { state: constraint.start(), over: false, geometry, skeleton, narrowed: None };
         place.narrow(constraint);
         place
     }
 
     /// The tokens that may come next in a text that is not over.
     pub(crate) fn mask<'m>(&'m self, constraint: &'m dyn drift::Constraint) -> Mask<'m> {
+        if let Some(row) = &self.skeleton {
+            return row.mask();
+        }
         self.narrowed.as_deref().map_or_else(|| constraint.mask(&self.state), Mask::Only)
+    }
+
+    /// Appends the tokens that are forced from here on, whatever is sampled.
+    pub(crate) fn forced_run(&self, constraint: &dyn drift::Constraint, run: &mut Vec<u32>) {
+        if self.skeleton.is_none() {
+            return constraint.forced_run(&self.state, run);
+        }
+        let mut place = self.clone();
+        while let Mask::Forced(token) = place.mask(constraint) {
+            run.push(token);
+            if !place.take(constraint, token) || place.over {
+                break;
+            }
+        }
+    }
+
+    /// Why no token is allowed any more, if so.
+    pub(crate) fn problem(&self) -> Option<&str> {
+        self.skeleton.as_ref()?.problem()
     }
 
     /// Finds the tokens that the geometry leaves. Where it leaves none, the rest of the constraint decides this atom.
@@ -86,6 +111,9 @@ impl Place {
             self.over = true;
         } else {
             constraint.advance(&mut self.state, token);
+            if let (Some(row), Some(skeleton)) = (&mut self.skeleton, constraint.skeleton()) {
+                row.advance(skeleton, token);
+            }
             if let (Some(row), Some(geometry)) = (&mut self.geometry, constraint.geometry()) {
                 row.write(geometry, token);
             }
@@ -112,7 +140,7 @@ pub(crate) fn listed(mask: Mask<'_>) -> String {
 
 impl Constraint {
     fn automaton(&self) -> PyResult<&MoleculeAutomaton> {
-        let problem = "constraint: a grammar can express neither a position template nor a geometry; take moldrift.Automaton";
+        let problem = "constraint: a grammar can express neither a position template nor a geometry, and tables no skeleton; take moldrift.Automaton";
         self.molecule_automaton.as_deref().ok_or_else(|| Class::Drift.exception(problem))
     }
 
@@ -159,7 +187,7 @@ impl Constraint {
         let place = self.after(&prefix)?;
         let mut run = Vec::new();
         if !place.over {
-            self.inner.forced_run(&place.state, &mut run);
+            place.forced_run(&*self.inner, &mut run);
         }
         Ok(run)
     }
@@ -171,7 +199,10 @@ impl Constraint {
 
     /// The automaton as a grammar in token ids: lark, ebnf or json.
     fn grammar(&self, py: Python<'_>, format: &str) -> PyResult<String> {
-        spelled(py, self.automaton()?, format)
+        match self.inner.skeleton() {
+            Some(skeleton) => spelled_skeleton(py, skeleton, format),
+            None => spelled(py, self.automaton()?, format),
+        }
     }
 
     /// The automaton as NumPy arrays.

@@ -52,6 +52,9 @@ impl Rows {
             let mut one = [0];
             match list(mask, &mut one, vocabulary) {
                 Some([]) => {
+                    if let Some(problem) = self.rows[row].problem() {
+                        return Err(Class::Tokenizer.exception(problem));
+                    }
                     let problem =
                         format!("none of the model's {vocabulary} tokens is one that row {row} may write");
                     let error = Error::input("logits processor", problem, "give the tokenizer of the model");

@@ -12,6 +12,7 @@ mod reports;
 mod requests;
 mod rows;
 mod sampling;
+mod skeleton;
 mod tables;
 mod tokenizer;
 mod work;
@@ -36,6 +37,8 @@ mod _lib {
     use super::rows::Rows;
     #[pymodule_export]
     use super::sampling::Sampler;
+    #[pymodule_export]
+    use super::skeleton::SkeletonAutomaton;
     #[pymodule_export]
     use super::tokenizer::Tokenizer;
 

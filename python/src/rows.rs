@@ -67,6 +67,11 @@ impl Row {
         self.place.over || self.stopped.is_some()
     }
 
+    /// Why no token is allowed any more, if so.
+    pub(crate) fn problem(&self) -> Option<&str> {
+        self.place.problem()
+    }
+
     /// Takes the tokens after the known ones.
     fn take(
         &mut self,
@@ -388,7 +393,7 @@ impl Rows {
         row.take(token.as_slice(), constraint, &[])?;
         if !row.place.over {
             let mut run = Vec::new();
-            constraint.forced_run(&row.place.state, &mut run);
+            row.place.forced_run(constraint, &mut run);
             let room = most.saturating_sub(row.written.len());
             let run: Vec<i64> = run.into_iter().take(room).map(i64::from).collect();
             row.take(&run, constraint, &[])?;

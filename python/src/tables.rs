@@ -1,7 +1,8 @@
 //! The automaton of a molecule as a grammar, and as NumPy arrays.
 
 use drift::constraint::automaton::{Edges, MoleculeAutomaton};
-use drift::constraint::grammar::grammar;
+use drift::constraint::grammar::{grammar, skeleton_grammar};
+use drift::constraint::skeleton::SkeletonConstraint;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -12,6 +13,16 @@ use crate::errors::raised;
 pub(crate) fn spelled(py: Python<'_>, molecule: &MoleculeAutomaton, format: &str) -> PyResult<String> {
     let format = format.parse().map_err(raised)?;
     py.detach(|| grammar(molecule, format)).map_err(raised)
+}
+
+/// The grammar of a skeleton's texts: lark or ebnf.
+pub(crate) fn spelled_skeleton(
+    py: Python<'_>,
+    skeleton: &SkeletonConstraint,
+    format: &str,
+) -> PyResult<String> {
+    let format = format.parse().map_err(raised)?;
+    py.detach(|| skeleton_grammar(skeleton, format)).map_err(raised)
 }
 
 /// The tables.

@@ -103,6 +103,16 @@ impl Tokenizer {
         self.inner.prompt_ids(prompt).map_err(raised)
     }
 
+    /// The ids of a text, without special tokens around it.
+    fn ids(&self, text: &str) -> PyResult<Vec<u32>> {
+        self.inner.ids(text).map_err(raised)
+    }
+
+    /// The text of ids, with special tokens.
+    fn text(&self, ids: Vec<u32>) -> PyResult<String> {
+        self.inner.decode(&ids).map_err(raised)
+    }
+
     /// The canonical ids of an answer after a prompt.
     fn answer_ids(&self, answer: &str) -> PyResult<Vec<u32>> {
         self.inner.answer_ids(answer).map_err(raised)

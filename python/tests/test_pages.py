@@ -374,6 +374,11 @@ def a_policy(printed: str) -> None:
     assert 1 <= float(said[3].split()[3]) <= 8
 
 
+def a_salt(printed: str) -> None:
+    # Chlorine is missing, or another formula unit begins with either element.
+    assert sorted(ast.literal_eval(printed)) == ["Cl", "Na"] or sorted(ast.literal_eval(printed)) == ["C", "N"]
+
+
 def a_reward(printed: str) -> None:
     # The block itself asserts that both rewards are equal.
     terms = ast.literal_eval(printed)
@@ -407,6 +412,7 @@ PRINTED: dict[str, Callable[[str], None] | None] = {
     "from moldrift.rewards import FBeta": a_reward,
     'judge = moldrift.Judge({"CCO": [reference]})': as_shown,
     'reward={"valid": 1.0, "rmsd": 0.5}': two_rewards,
+    'moldrift.SkeletonAutomaton("qwen-like", "crystal-text")': a_salt,
     "def edges(table, at, place):": None,
     "dcp.dcp_to_torch_save": None,
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::help::{MODEL, OUTPUT};
 use super::invocation::Invocation;
 use super::output::Output;
+use super::skeletons::{self, SkeletonArgs};
 use super::values::{DialectOrAuto, EncodingArgs, found, not_stdout};
 use crate::report::format::{counted, encoding_name, thousands};
 use drift_core::checkpoint::RequiredFiles;
@@ -19,10 +20,11 @@ use drift_data::export::{ExportPlan, ExportReport, ExportSource, export};
 use drift_tune::design::advice;
 
 /// Examples at the end of the help.
-pub(super) const EXAMPLES: [&str; 3] = [
+pub(super) const EXAMPLES: [&str; 4] = [
     "drift export-grammar CCO",
     "drift export-grammar --tokenizer path/to/model --smiles molecules.smi -o grammars.jsonl",
     "drift export-grammar --tokenizer path/to/model --format ebnf 'CC=O'",
+    "drift export-grammar --tokenizer path/to/model --skeleton crystal-text --prompts prompts.jsonl -o grammars.jsonl",
 ];
 
 /// The heading of what grammars describe.
@@ -32,10 +34,10 @@ const GRAMMARS: &str = "Grammars";
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The SMILES of one molecule
-    #[arg(required_unless_present = "smiles", conflicts_with = "smiles", value_name = "SMILES")]
+    #[arg(required_unless_present_any = ["smiles", "skeleton"], conflicts_with_all = ["smiles", "skeleton"], value_name = "SMILES")]
     molecule: Option<String>,
     /// The molecules: a file with one SMILES per line, also gzipped
-    #[arg(long, value_name = "FILE", help_heading = GRAMMARS)]
+    #[arg(long, value_name = "FILE", conflicts_with = "skeleton", help_heading = GRAMMARS)]
     smiles: Option<PathBuf>,
     /// Conformers in each answer, one after another
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = GRAMMARS)]
@@ -57,9 +59,11 @@ pub(super) struct Args {
     /// The format: lark (llguidance), ebnf (XGrammar) or json (the tables)
     #[arg(long, value_enum, hide_possible_values = true, default_value = "lark", help_heading = OUTPUT)]
     format: FormatArg,
-    /// Write {smiles, skeleton, grammar} of each molecule, a line of JSON each
+    /// Write {smiles, skeleton, grammar} of each molecule, or {prompt, grammar} of each prompt, a line of JSON each
     #[arg(short, long, value_name = "FILE.jsonl", default_value = "-", help_heading = OUTPUT)]
     output: PathBuf,
+    #[command(flatten)]
+    skeletons: SkeletonArgs,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -91,6 +95,10 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     output.refuse_stdout(Some(&args.output), "grammars")?;
     invocation.files().writes("-o", not_stdout(Some(&args.output)))?.check()?;
     let path = args.output.clone();
+    if let Some(files) = args.skeletons.files() {
+        refuse_for_skeletons(&args)?;
+        return skeletons::export(files, &args.tokenizer, args.format.into(), &path, job, output);
+    }
     let plan = plan(args, job, output)?;
     let report = output.pieces(&path, |put| export(&plan, job, put))?;
     if output.json {
@@ -98,6 +106,22 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     }
     tell(&report, output);
     Ok(())
+}
+
+/// Refuses what only enriched SMILES has.
+fn refuse_for_skeletons(args: &Args) -> Result<(), Error> {
+    let asked = args.blocks.asked(args.dialect.asked());
+    let given = [
+        ("--dialect", asked.says_how()),
+        ("--conformers", args.conformers > 1),
+        ("--opened", args.opened),
+        ("--eos", args.eos.is_some()),
+    ];
+    let wrong = given.into_iter().find(|option| option.1);
+    wrong.map_or(Ok(()), |(name, _)| {
+        let remedy = "leave it out, or leave out --skeleton";
+        Err(Error::input(name, "has no meaning for texts of a skeleton", remedy))
+    })
 }
 
 fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {

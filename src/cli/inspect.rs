@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::output::{Aside, Output};
+use super::skeletons::{self, SkeletonArgs};
 use super::values::found;
 use crate::report::table::Table;
 use crate::report::tokens_view::token_lines;
@@ -15,9 +16,10 @@ use drift_core::job::Job;
 use drift_core::tokenizer::{InspectedText, Inspector, Tokenizer, encoding_beside};
 
 /// Examples at the end of the help.
-pub(super) const EXAMPLES: [&str; 2] = [
+pub(super) const EXAMPLES: [&str; 3] = [
     "drift inspect '[C]<4.0182,1.0374,-0.0007>=[O]<2.0988,-0.4840,-0.6413>'",
     "drift inspect --tokenizer Qwen/Qwen3-0.6B --placeholder 0.000,0.000,0.000 --json - < texts.txt",
+    "drift inspect --tokenizer Qwen/Qwen3-0.6B --skeleton crystal-text --prompts prompts.jsonl",
 ];
 
 /// The command line of `drift inspect`.
@@ -35,6 +37,8 @@ pub(super) struct Args {
     /// The texts; without any, or with `-`, they are read from stdin, one per line
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     texts: Vec<String>,
+    #[command(flatten)]
+    skeletons: SkeletonArgs,
 }
 
 /// Moves the options of `drift inspect` before its texts, wherever they were given. A text may begin with a hyphen, and after one clap
@@ -75,6 +79,15 @@ pub(super) fn texts_last(arguments: Vec<OsString>, command: &clap::Command) -> V
 /// Tokenises the texts and shows their tokens.
 pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<()> {
     found([&mut args.tokenizer], RequiredFiles::Tokenizer)?;
+    if let Some(files) = args.skeletons.files() {
+        let others = [("TEXT", !args.texts.is_empty()), ("--placeholder", args.placeholder.is_some())];
+        let others = others.into_iter().chain([("--encoding", args.encoding.is_some())]);
+        if let Some((name, _)) = others.into_iter().find(|other| other.1) {
+            let remedy = "leave it out, or leave out --skeleton";
+            return Err(Error::input(name, "has no meaning for texts of a skeleton", remedy).into());
+        }
+        return skeletons::inspect(files, &args.tokenizer, job, output);
+    }
     let encoding = match args.encoding {
         Some(asked) => asked,
         None => encoding_beside(&args.tokenizer)?.unwrap_or(Encoding::FIXED),

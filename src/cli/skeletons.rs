@@ -8,12 +8,16 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::output::Output;
 use super::skipped;
 use super::values::{is_stdout, not_stdout};
-use crate::report::skeleton_view::skeleton_tables;
+use crate::report::format::{counted, thousands};
+use crate::report::skeleton_view::{part_tokens, prompt_tokens, skeleton_tables};
+use drift_core::constraint::grammar::GrammarFormat;
 use drift_core::error::Error;
 use drift_core::io::write_atomic;
 use drift_core::job::Job;
 use drift_core::skeleton::Skeleton;
+use drift_core::tokenizer::Tokenizer;
 use drift_data::audit::skeletons::{SkeletonAudit, SkeletonAuditResult, SkeletonVerdict};
+use drift_data::skeleton_tokens::SkeletonTexts;
 
 /// The heading of these options.
 const SKELETONS: &str = "Other texts";
@@ -22,7 +26,7 @@ const SKELETONS: &str = "Other texts";
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = SKELETONS)]
 pub(super) struct SkeletonArgs {
-    /// The skeleton of the texts, crystals or others: a JSON file, or the name of a built-in one (docs/skeletons.md)
+    /// The skeleton of texts, crystals or others: a JSON file, or the name of a built-in one (docs/skeletons.md)
     #[arg(long, value_name = "SKELETON", requires = "prompts")]
     skeleton: Option<PathBuf>,
     /// The prompts of the texts, a line {"prompt": …, fields} each
@@ -56,8 +60,52 @@ pub(super) fn is_refused(error: &clap::Error) -> bool {
 /// Refuses it in one line.
 pub(super) fn refuse() -> ExitCode {
     let problem = "this command knows enriched SMILES alone";
-    Output::new(false).error(&Error::input("--skeleton", problem, "drift audit takes skeletons").into());
+    Output::new(false).error(
+        &Error::input("--skeleton", problem, "drift audit, inspect and export-grammar take skeletons").into(),
+    );
     ExitCode::from(2)
+}
+
+/// Shows what the texts of a skeleton take in tokens.
+pub(super) fn inspect(
+    files: SkeletonFiles,
+    tokenizer: &Path,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let report = texts(files, tokenizer, job)?.tokens(job)?;
+    if output.json {
+        return output.document(&report);
+    }
+    let tables = [part_tokens(&report), prompt_tokens(&report)];
+    let tables: Vec<String> = tables.iter().map(|table| table.render(output.terminal())).collect();
+    output.text(&tables.join("\n"))
+}
+
+/// Writes the grammars of a skeleton's texts.
+pub(super) fn export(
+    files: SkeletonFiles,
+    tokenizer: &Path,
+    format: GrammarFormat,
+    to: &Path,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let texts = texts(files, tokenizer, job)?;
+    let report = output.pieces(to, |put| texts.grammars(format, job, put))?;
+    if output.json {
+        return output.document(&report);
+    }
+    let [least, most] = report.line_bytes.map(thousands);
+    let grammars = counted(report.grammars, "grammar");
+    output.note(&format!("{grammars} of {} as {format}, {least} to {most} bytes each", report.skeleton));
+    Ok(())
+}
+
+fn texts(files: SkeletonFiles, tokenizer: &Path, job: &Job) -> anyhow::Result<SkeletonTexts> {
+    let SkeletonFiles { skeleton, prompts } = files;
+    let skeleton = Skeleton::load(&skeleton)?;
+    Ok(SkeletonTexts { skeleton, prompts, tokenizer: Tokenizer::load_for(tokenizer, job)?.0 })
 }
 
 /// What `drift audit --skeleton` judges and writes.

@@ -13,4 +13,5 @@ pub mod mine;
 pub mod parameter;
 pub mod prompts;
 pub mod shard;
+pub mod skeleton_tokens;
 pub mod stats;

@@ -7,11 +7,61 @@ use super::format::{counted, or_dash, percent, thousands};
 use super::table::Table;
 use drift_core::skeleton::FaultKind;
 use drift_data::audit::skeletons::{CLOSE_ANGSTROM, SkeletonReport};
+use drift_data::skeleton_tokens::SkeletonTokens;
 
 /// The tables of a report: rows with their faults, geometry, comparisons, and examples of faults.
 pub fn skeleton_tables(report: &SkeletonReport) -> Vec<Table> {
     let tables = [Some(rows(report)), geometry(report), comparisons(report), examples(report)];
     tables.into_iter().flatten().collect()
+}
+
+/// The most parts and prompts that a table of tokens lists.
+const MOST_LISTED: usize = 40;
+
+/// What the parts of texts take in tokens.
+pub fn part_tokens(report: &SkeletonTokens) -> Table {
+    let title = format!("Texts of {} in tokens of {}", report.skeleton, report.tokenizer);
+    let mut table = Table::new(title).code("part").number("tokens").text("");
+    for part in report.parts.iter().take(MOST_LISTED) {
+        let what = match (part.joined, part.has_slots && part.tokens[0] != part.tokens[1]) {
+            (true, true) => "varies; a token may join the slot with the text beside it",
+            (true, false) => "a token may join the slot with the text beside it",
+            (false, true) => "varies",
+            (false, false) => "",
+        };
+        table.row([part.part.escape_debug().to_string(), token_range(part.tokens), what.to_owned()]);
+    }
+    if report.parts.len() > MOST_LISTED {
+        table.note(format!("{} more parts", report.parts.len() - MOST_LISTED));
+    }
+    table
+}
+
+/// What whole texts take in tokens.
+pub fn prompt_tokens(report: &SkeletonTokens) -> Table {
+    let mut table = Table::new("Whole texts, all of each prompt").code("prompt").number("tokens").text("");
+    for prompt in report.prompts.iter().take(MOST_LISTED) {
+        let uncounted = prompt.uncounted.clone().unwrap_or_default();
+        let what = match prompt.tokens {
+            Some([least, most]) if least == most => "constant".to_owned(),
+            _ => uncounted,
+        };
+        table.row([prompt.prompt.clone(), or_dash(prompt.tokens, token_range), what]);
+    }
+    if report.prompts.len() > MOST_LISTED {
+        table.note(format!("{} more prompts", report.prompts.len() - MOST_LISTED));
+    }
+    table.note(format!(
+        "{} of {} take the same number in every text",
+        thousands(report.constant),
+        counted(report.prompts.len() as u64, "prompt")
+    ));
+    table
+}
+
+fn token_range(range: [u32; 2]) -> String {
+    let [least, most] = range.map(|count| thousands(count.into()));
+    if least == most { least } else { format!("{least} to {most}") }
 }
 
 fn rows(report: &SkeletonReport) -> Table {

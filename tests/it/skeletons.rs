@@ -142,10 +142,67 @@ fn what_does_not_fit_is_refused_in_one_line() {
     ] {
         folder.line(&format!("audit {line}")).refused_for(part);
     }
+    for (line, part) in [
+        ("inspect [C]<1,2,3> --skeleton xyz --prompts prompts.jsonl", "TEXT: has no meaning"),
+        (
+            "inspect --skeleton crystal-text --prompts lacking.jsonl",
+            "lacking.jsonl: line 1: the prompt has no",
+        ),
+        ("inspect --skeleton crystal-text --prompts prompts.jsonl --encoding fixed", "--encoding: has no"),
+        ("export-grammar --skeleton crystal-text --prompts prompts.jsonl --format json", "have no tables"),
+        (
+            "export-grammar --skeleton crystal-text --prompts prompts.jsonl --opened",
+            "--opened: has no meaning",
+        ),
+        ("export-grammar --skeleton simple-cif --prompts prompts.jsonl", "before a marker free"),
+    ] {
+        folder.line(line).refused_for(part);
+    }
     for verb in ["fit", "mine a.sdf", "encode a.sdf -o b.jsonl"] {
         folder
             .line(&format!("{verb} --skeleton xyz"))
             .refused_for("--skeleton: this command knows enriched SMILES alone");
     }
     drift(&["audit", "a", "--skeleton", "xyz"]).refused_usage("--prompts");
+}
+
+/// Digits alone are tokens of Qwen's kind, so numbers of fixed decimals take equally many; lengths and angles vary.
+#[test]
+fn tokens_are_counted_over_all_texts() {
+    let folder = folder();
+    let ran = folder.line("inspect --skeleton crystal-text --prompts prompts.jsonl --json");
+    let report = ran.good().json();
+    assert_eq!(report["schema"], "drift.skeleton-tokens/1");
+    let part = |name: &str| {
+        let parts = report["parts"].as_array().unwrap();
+        parts.iter().find(|part| part["part"] == name).unwrap_or_else(|| panic!("{parts:?}"))["tokens"]
+            .clone()
+    };
+    assert_eq!(
+        [part("{fraction}"), part("{length}"), part("{angle}")],
+        [json!([4, 4]), json!([3, 5]), json!([1, 3])]
+    );
+    // Three lengths, three angles, two atoms of 16 tokens with their line breaks, and perhaps a last one; up to four formula units.
+    assert_eq!(report["prompts"][0]["tokens"], json!([9 + 2 + 1 + 3 + 2 + 32, 15 + 2 + 1 + 9 + 2 + 32 + 1]));
+    assert_eq!(report["prompts"][1]["tokens"][0], report["prompts"][0]["tokens"][0]);
+    assert!(report["prompts"][1]["tokens"][1].as_u64() > report["prompts"][0]["tokens"][1].as_u64());
+    assert_eq!(report["constant"], 0);
+    let ran = folder.line("inspect --skeleton crystal-text --prompts prompts.jsonl");
+    let shown = ran.good().text();
+    assert!(shown.contains("0 of 2 prompts take the same number in every text"), "{shown}");
+}
+
+#[test]
+fn each_prompt_has_its_grammar() {
+    let folder = folder();
+    for format in ["lark", "ebnf"] {
+        let line = format!(
+            "export-grammar --skeleton crystal-text --prompts prompts.jsonl --format {format} -o g.jsonl"
+        );
+        folder.line(&line).good();
+        let lines = rows(&folder.read("g.jsonl"));
+        assert_eq!([&lines[0]["prompt"], &lines[1]["prompt"]], [&json!("salt"), &json!("any salt")]);
+        let start = if format == "lark" { "start: p0\n" } else { "root ::= p0\n" };
+        assert!(lines.iter().all(|line| line["grammar"].as_str().unwrap().starts_with(start)), "{lines:?}");
+    }
 }

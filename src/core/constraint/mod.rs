@@ -8,6 +8,7 @@
 //!   block, `template` the tokenised skeleton, and [`Placeholder`] the content of its blocks.
 //! - `truncating` ends a block as soon as its coordinate is complete.
 //! - [`automaton`] allows exactly the canonical tokens of legal texts. [`grammar`] writes it for other engines.
+//! - [`skeleton`] allows those of texts that a user describes.
 //! - [`geometry`] narrows the automaton's masks by the coordinates that a row has written.
 //! - [`strip_junk`] repairs numbers after generation. [`TextClass`] tells which part of a text a token belongs to.
 
@@ -19,6 +20,7 @@ mod mask;
 mod placeholder;
 mod position;
 mod processor;
+pub mod skeleton;
 mod template;
 mod text_class;
 mod truncating;
@@ -92,6 +94,11 @@ pub trait Constraint: Send + Sync {
 
     /// The constraint whose rows narrow the masks by the coordinates that they have written, if this is one.
     fn geometry(&self) -> Option<&geometry::GeometryConstraint> {
+        None
+    }
+
+    /// The constraint whose rows follow a skeleton, if this is one.
+    fn skeleton(&self) -> Option<&skeleton::SkeletonConstraint> {
         None
     }
 

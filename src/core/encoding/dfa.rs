@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::language::{Languages, StateId};
+use super::language::{Languages, Node, StateId};
 
 /// A state of a [`Dfa`].
 pub type DfaState = u16;
@@ -32,6 +32,30 @@ impl Dfa {
         }
         let accepts = order.iter().map(|id| languages.node(*id).end.is_some()).collect();
         Dfa { next, accepts }
+    }
+
+    /// The language of the automaton.
+    pub(crate) fn language(&self, languages: &mut Languages<u8>) -> StateId {
+        self.language_from(self.start(), languages, &mut HashMap::new())
+    }
+
+    fn language_from(
+        &self,
+        state: DfaState,
+        languages: &mut Languages<u8>,
+        known: &mut HashMap<DfaState, StateId>,
+    ) -> StateId {
+        if let Some(known) = known.get(&state) {
+            return *known;
+        }
+        let next = |byte: u8| Some((byte, self.next(state, byte)?));
+        let targets: Vec<(u8, DfaState)> = (0..=255).filter_map(next).collect();
+        let edges =
+            targets.into_iter().map(|(byte, then)| (byte, self.language_from(then, languages, known)));
+        let edges = edges.collect();
+        let id = languages.intern(Node { edges, end: self.accepts(state).then_some(()) });
+        known.insert(state, id);
+        id
     }
 
     /// The state before the first byte.

@@ -37,7 +37,24 @@ pub(super) fn check(skeleton: &Skeleton) -> Result<(), String> {
             return Err(format!("geometry: slot `{}` holds no numbers", skeleton.slots[slot].name));
         }
     }
+    if let Some(text) = skeleton.marker.as_deref().and_then(|marker| text_with(skeleton, marker)) {
+        let problem = format!("`text` has `marker` itself in `{}`", text.escape_debug());
+        return Err(format!("{problem}, so no text could have it once"));
+    }
     parts(skeleton, &skeleton.parts, &ends(skeleton))
+}
+
+/// A fixed text that holds the marker.
+fn text_with<'s>(skeleton: &'s Skeleton, marker: &str) -> Option<&'s str> {
+    let loops =
+        skeleton.parts.iter().filter_map(|part| if let Part::Each(each) = part { Some(each) } else { None });
+    let inside = loops.clone().flat_map(|each| &each.parts);
+    let texts = skeleton.parts.iter().chain(inside).filter_map(|part| match part {
+        Part::Text(text) => Some(&**text),
+        _ => None,
+    });
+    let others = loops.map(|each| &*each.between).chain(skeleton.ends.iter().map(String::as_str));
+    texts.chain(others).find(|text| text.contains(marker))
 }
 
 /// The ends of a text.

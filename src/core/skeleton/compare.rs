@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::prompt::{Arrangement, Bound};
+use super::prompt::{Arrangement, Bound, Items};
 use super::reading::{FaultKind, ReadItem};
 use super::template::ItemText;
 
@@ -100,31 +100,30 @@ fn formula(counts: &BTreeMap<&str, u32>) -> String {
     words.join(" ")
 }
 
-impl Bound<'_> {
-    /// The least and the largest multiple of a prompt's items, or the least and the largest number of items without words.
-    pub(super) fn multiples(&self, items: usize) -> [u32; 2] {
-        match self.items[items].arrangement {
+impl Items {
+    /// The least and the largest multiple of the items, or the least and the largest number of items without words.
+    pub(crate) fn multiples(&self) -> [u32; 2] {
+        match self.arrangement {
             Arrangement::Number { least, most } => [least, most],
-            _ => self.items[items].times(),
+            _ => self.times(),
         }
     }
 
-    /// What a text states of its items, for a multiple of them.
-    pub fn stated(&self, items: usize, text: ItemText, times: u32) -> String {
-        let known = &self.items[items];
-        let counts = known.counts();
+    /// What a text states of the items, for a multiple of them.
+    pub fn stated(&self, text: ItemText, times: u32) -> String {
+        let counts = self.counts();
         let divisor = counts.iter().fold(0, |a, b| gcd(a, *b)).max(1);
         match text {
-            ItemText::Count => match known.arrangement {
+            ItemText::Count => match self.arrangement {
                 Arrangement::Number { .. } => times.to_string(),
                 _ => (counts.iter().sum::<u32>() * times).to_string(),
             },
             ItemText::Sum => {
-                let words = known.words.iter().zip(&counts);
+                let words = self.words.iter().zip(&counts);
                 words.map(|(word, n)| format!("{word}{}", n * times)).collect::<Vec<_>>().join(" ")
             }
             ItemText::Reduced => {
-                let words = known.words.iter().zip(&counts);
+                let words = self.words.iter().zip(&counts);
                 let number = |n: u32| if n == 1 { String::new() } else { n.to_string() };
                 words.map(|(word, n)| format!("{word}{}", number(n / divisor))).collect()
             }

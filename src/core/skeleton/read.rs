@@ -282,11 +282,12 @@ impl<'a> Reader<'a> {
     /// Reads what a text states of its items before it lists them.
     fn stated(&mut self, items: usize, text: ItemText, rest: &[Part]) -> Result<(), Broken> {
         let bound = self.bound;
-        let [least, most] = bound.multiples(items);
+        let known = &bound.items[items];
+        let [least, most] = known.multiples();
         let until = self.until(rest, &[]);
         let found = &self.rest()[..until];
         // Several multiples may have the same text, as a reduced formula has.
-        let same = |times: &u32| bound.stated(items, text, *times) == found;
+        let same = |times: &u32| known.stated(text, *times) == found;
         match (least..=most).find(same) {
             Some(times) if text != ItemText::Reduced => self.stated[items] = Some(times),
             Some(_) => {}
@@ -298,7 +299,7 @@ impl<'a> Reader<'a> {
                     ItemText::Count | ItemText::Units => FaultKind::Count,
                     _ => FaultKind::Composition,
                 };
-                let one = bound.stated(items, text, least);
+                let one = known.stated(text, least);
                 self.fault(kind, self.at, format!("`{found}` stands where the prompt gives `{one}`"));
             }
         }

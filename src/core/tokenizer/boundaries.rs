@@ -19,12 +19,13 @@
 //! scores; across such a border, the sum is that of two independent segmentations. But sums are rounded, so the preceding text may
 //! decide between two segmentations with equal scores: [`Scores::margin`] tells by how much the best one is ahead.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tokenizers::ModelWrapper;
 use tokenizers::models::unigram::Unigram;
 
 use super::load::Tokenizer;
+use super::spellings::TokenSpellings;
 use crate::encoding::Encoding;
 use crate::text::containment::may_hold;
 
@@ -119,6 +120,29 @@ impl TokenBoundaries {
         let falls_back = matches!(tokenizer.inner().get_model(), ModelWrapper::BPE(bpe) if bpe.byte_fallback);
         cuts.add_unknown(&vocabulary, falls_back);
         Ok(cuts)
+    }
+
+    /// The boundaries in texts of these bytes: tokens with any other byte do not occur in them.
+    pub(crate) fn within(spellings: &TokenSpellings, alphabet: &BTreeSet<u8>) -> Self {
+        let mut joined = vec![false; 128 * 128];
+        let mut known = BTreeSet::new();
+        for (_, bytes) in
+            spellings.all().filter(|(_, bytes)| bytes.iter().all(|byte| alphabet.contains(byte)))
+        {
+            for pair in bytes.windows(2).filter(|pair| pair.is_ascii()) {
+                joined[usize::from(pair[0]) * 128 + usize::from(pair[1])] = true;
+            }
+            if let [byte] = bytes {
+                known.insert(*byte);
+            }
+        }
+        // Adjacent characters without a token may become one unknown token.
+        let unknown: Vec<&u8> =
+            alphabet.iter().filter(|byte| byte.is_ascii() && !known.contains(*byte)).collect();
+        for a in &unknown {
+            unknown.iter().for_each(|b| joined[usize::from(**a) * 128 + usize::from(**b)] = true);
+        }
+        TokenBoundaries { joined, crossing: None, watched: Vec::new(), scores: None }
     }
 
     fn add(&mut self, token: &str, beside: &AdjacentCharacters) {

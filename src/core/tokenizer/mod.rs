@@ -26,6 +26,7 @@ mod product;
 mod shapes;
 mod special;
 mod special_tokens;
+mod spellings;
 pub mod tables;
 mod tokenizer_file;
 mod writable;
@@ -42,6 +43,7 @@ pub use normalizer::marks_spaces;
 pub use parts::TextPart;
 pub use product::SlotProduct;
 pub use special::{NamedToken, config_beside, encoding_beside, end_beside, ends_of_text};
+pub(crate) use spellings::TokenSpellings;
 
 use serde::Serialize;
 

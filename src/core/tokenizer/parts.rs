@@ -113,6 +113,19 @@ impl Tokenizer {
         Ok(parts.collect())
     }
 
+    /// The ends of the pieces that the model receives of a text, in bytes of the text.
+    ///
+    /// # Errors
+    /// If the pre-tokenizer refuses the text.
+    pub(crate) fn piece_ends(&self, text: &str) -> Result<Vec<usize>> {
+        let pieces = self.guarded(text, |inner| {
+            inner.get_added_vocabulary().extract_and_normalize(inner.get_normalizer(), text)
+        })?;
+        let pieces = self.pre_tokenized(text, pieces)?;
+        let splits = pieces.get_splits(OffsetReferential::Original, OffsetType::Byte);
+        Ok(splits.into_iter().map(|split| split.1.1).collect())
+    }
+
     /// The pieces of a text after the pre-tokenizer.
     fn pre_tokenized(&self, text: &str, mut pieces: PreTokenizedString) -> Result<PreTokenizedString> {
         if let Some(pre_tokenizer) = self.inner().get_pre_tokenizer() {

@@ -246,7 +246,7 @@ fn entries(
 
 /// The tokens of one character of ASCII that have a token of the same byte with a smaller id, `<0x43>` beside `C`, as vocabularies
 /// with byte fallback have. An engine that finds a token by its bytes finds the other one. These vocabularies write `▁` for a space.
-fn mistaken(id: &dyn Fn(&str) -> Option<u32>) -> BTreeMap<u32, char> {
+pub(super) fn mistaken(id: &dyn Fn(&str) -> Option<u32>) -> BTreeMap<u32, char> {
     let characters = (' '..='~').chain(['\t', '\n', '\r']);
     characters
         .filter_map(|c| {

@@ -6,9 +6,12 @@
 //!
 //! - `rules` turns a [`MoleculeTable`](super::automaton::MoleculeTable) into rules: one for each state of the block, shared by all
 //!   blocks, and one for each distinct text between blocks.
+//! - `skeleton` does so for the texts of a skeleton: a rule for each state of slots, and one for each place where a text may go on in
+//!   several ways.
 //! - `write` prints them. `drift_data::export` goes from SMILES to lines of grammars.
 
 mod rules;
+mod skeleton;
 mod write;
 
 use std::collections::BTreeMap;
@@ -16,6 +19,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::automaton::MoleculeAutomaton;
+use super::skeleton::SkeletonConstraint;
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
 
@@ -96,6 +100,33 @@ pub fn grammar(molecule_automaton: &MoleculeAutomaton, format: GrammarFormat) ->
         let problem = format!("a grammar of {blocks} atoms would be nested too deep");
         return Err(Error::input("molecule", problem, "leave it out, or use the tables"));
     }
+    let spelling = if format == GrammarFormat::Lark { write::LARK } else { write::EBNF };
+    Ok(write::written(&rules, &spelling))
+}
+
+/// The grammar of a skeleton's texts for a prompt as text of the format.
+///
+/// # Errors
+/// If the format is [`GrammarFormat::Json`], the text before a marker is free, or the grammar would be too large or nested too deep:
+/// a grammar cannot count, so items in any order need a rule for each combination of their numbers.
+pub fn skeleton_grammar(constraint: &SkeletonConstraint, format: GrammarFormat) -> Result<String> {
+    let refuse = |problem: &str, remedy| Err(Error::input(constraint.name(), problem, remedy));
+    if format == GrammarFormat::Json {
+        return refuse("skeletons have no tables", "give lark or ebnf");
+    }
+    if constraint.has_marker() {
+        return refuse(
+            "a grammar cannot leave the text before a marker free",
+            "take moldrift.SkeletonAutomaton",
+        );
+    }
+    if format == GrammarFormat::Lark && constraint.has_mistaken() {
+        return refuse("llguidance mistakes tokens of this tokenizer for its bytes", "give ebnf");
+    }
+    if constraint.most_items() as usize > MAX_NESTED {
+        return refuse("a grammar of over 1000 items would be nested too deep", "leave it out");
+    }
+    let rules = skeleton::rules(&constraint.graph()?)?;
     let spelling = if format == GrammarFormat::Lark { write::LARK } else { write::EBNF };
     Ok(write::written(&rules, &spelling))
 }

@@ -26,6 +26,10 @@ pub(super) enum Head {
     Segment(usize, usize, Option<usize>),
     /// A block from a state on, up to an end.
     Block(usize, usize),
+    /// The texts of a skeleton from a place on.
+    Place(usize),
+    /// A part with slots, by its index, from a state on.
+    Part(usize, u32),
     /// A rule that derives no text. There are two, which refer to each other.
     Nothing(usize),
 }
@@ -75,7 +79,7 @@ pub(super) fn rules(table: &MoleculeTable, mistaken: &ConfusedTokens) -> Rules {
 /// hash that ignores token ids, so rules of the same shape look equal to it. It does not hash a rule that refers to rules which refer
 /// to each other in more than a simple loop, nor a rule that refers to such a rule. So every rule without references gets two more
 /// alternatives, which refer to such rules and derive no text.
-fn uncached(mut rules: Rules) -> Rules {
+pub(super) fn uncached(mut rules: Rules) -> Rules {
     let nothing = [0, 1].map(Head::Nothing);
     for ways in rules.values_mut() {
         if !ways.iter().flatten().any(|symbol| matches!(symbol, Symbol::Rule(_))) {
@@ -290,8 +294,8 @@ impl Builder<'_> {
 }
 
 /// The ids of a row grouped by target, in the order of the first id of each group.
-fn by_target(ids: &[u32], targets: &[i32]) -> Vec<(i32, Vec<u32>)> {
-    let mut groups: Vec<(i32, Vec<u32>)> = Vec::new();
+pub(super) fn by_target<T: Copy + Eq>(ids: &[u32], targets: &[T]) -> Vec<(T, Vec<u32>)> {
+    let mut groups: Vec<(T, Vec<u32>)> = Vec::new();
     for (id, to) in ids.iter().zip(targets) {
         match groups.iter_mut().find(|(known, _)| known == to) {
             Some((_, group)) => group.push(*id),

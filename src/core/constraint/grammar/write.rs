@@ -66,6 +66,8 @@ fn name(out: &mut String, head: Head, spelling: &Spelling) {
         }
         Head::Segment(segment, before, None) => write!(out, "s{segment}{}", end(before)),
         Head::Block(state, after) => write!(out, "b{state}{}", end(after)),
+        Head::Place(place) => write!(out, "p{place}"),
+        Head::Part(part, state) => write!(out, "c{part}x{state}"),
         Head::Nothing(number) => write!(out, "u{number}"),
     }
     .expect(WRITTEN);

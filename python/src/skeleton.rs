@@ -1,0 +1,73 @@
+//! The automaton of a skeleton, and the constraints of prompts.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use drift::constraint::skeleton::SkeletonProcessor;
+use drift::skeleton::Skeleton;
+use pyo3::prelude::*;
+use serde_json::{Map, Value};
+
+use crate::constraint::Constraint;
+use crate::errors::{Class, raised};
+use crate::tokenizer::Tokenizer;
+
+/// The automaton of a skeleton for one tokenizer. It makes the constraints of prompts, on any thread.
+#[pyclass(frozen, module = "moldrift._lib")]
+pub(crate) struct SkeletonAutomaton {
+    inner: Arc<SkeletonProcessor>,
+    tokenizer: Arc<drift::Tokenizer>,
+    eos: u32,
+}
+
+/// The skeleton of a name, of a file, or with this content.
+fn skeleton(source: &str) -> PyResult<Skeleton> {
+    if source.trim_start().starts_with('{') {
+        return source
+            .parse()
+            .map_err(|problem: String| Class::Drift.exception(format!("skeleton: {problem}")));
+    }
+    Skeleton::load(Path::new(source)).map_err(raised)
+}
+
+#[pymethods]
+impl SkeletonAutomaton {
+    /// `source` is a name, a path, or the JSON of a skeleton. `eos` ends a text.
+    #[new]
+    fn new(py: Python<'_>, tokenizer: &Tokenizer, source: &str, eos: u32) -> PyResult<Self> {
+        let skeleton = Arc::new(skeleton(source)?);
+        let tokenizer = tokenizer.inner.clone();
+        let inner = py.detach(|| SkeletonProcessor::new(tokenizer.clone(), skeleton, eos));
+        let inner = Arc::new(inner.map_err(Class::Tokenizer.of())?);
+        Ok(SkeletonAutomaton { inner, tokenizer, eos })
+    }
+
+    /// The name of the skeleton.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.inner.skeleton().name
+    }
+
+    /// The constraint of a prompt, a JSON object, which stands at `place`. `text` is its text, if prompt and answer are one.
+    #[pyo3(signature = (prompt, text=None, place="prompt"))]
+    fn constraint(
+        &self,
+        py: Python<'_>,
+        prompt: &str,
+        text: Option<&str>,
+        place: &str,
+    ) -> PyResult<Constraint> {
+        let data: Map<String, Value> = serde_json::from_str(prompt)
+            .map_err(|error| Class::Drift.exception(format!("{place}: is no JSON object: {error}")))?;
+        let needs = self.inner.skeleton().bind(&data, place).map(|_| ());
+        needs.map_err(raised)?;
+        let made = py.detach(|| self.inner.constraint(&data, text, place));
+        Ok(Constraint {
+            inner: Arc::new(made.map_err(Class::Tokenizer.of())?),
+            molecule_automaton: None,
+            tokenizer: self.tokenizer.clone(),
+            skeleton: self.inner.skeleton().name.clone(),
+            eos: self.eos,
+        })
+    }
+}

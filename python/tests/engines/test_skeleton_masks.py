@@ -1,0 +1,88 @@
+"""Grammars of skeletons in llguidance and XGrammar: their masks are the automaton's, in every state that random texts
+reach."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+moldrift = pytest.importorskip("moldrift")
+pytest.importorskip("llguidance")
+pytest.importorskip("xgrammar")
+pytest.importorskip("transformers")
+
+from walking import Engine, LlGuidance, XGrammar, load, packed  # noqa: E402
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+SHARED = Path(os.environ.get("DRIFT_SHARED", REPOSITORY.parent / "shared"))
+TEXTS = int(os.environ.get("DRIFT_TEXTS", "4"))
+TOKENIZERS = {
+    "qwen3": SHARED / "tokenizers/qwen3/tokenizer.json.gz",
+    "llama-3.2": SHARED / "tokenizers/llama-3.2/tokenizer.json.gz",
+    "mistral-v1": SHARED / "tokenizers/mistral-v1/tokenizer.json",
+    **{name: REPOSITORY / "tokenizers" / name / "tokenizer.json" for name in ("qwen-like", "llama-like")},
+}
+PROMPTS: dict[str, list[dict[str, Any]]] = {
+    "crystal-text": [{"species": ["Na", "Cl"]}, {"formula": "NaCl"}, {"formula": "KNO3"}],
+    "xyz": [{"smiles": "CCO"}],
+    "3dsmiles-plain": [{"smiles": "C[C@H](N)C=O"}],
+    "smiles-then-xyz": [{"smiles": "c1cc[nH]c1"}],
+}
+
+
+def compare(engine: Engine, constraint: Any, grammar: str, vocab: int, eos: int, seed: int) -> int:
+    """Writes a random text, and compares the masks before each token; returns how many."""
+    matcher, draws = engine.matcher(grammar), random.Random(seed)
+    rows = moldrift._lib.Rows([constraint], [0], [eos])
+    rows.begin(1)
+    ids: list[int] = []
+    while not ids or ids[-1] != eos:
+        if ids:
+            rows.step(np.array([ids]))
+        legal, counts = rows.listed(10**6)
+        allowed = legal[0, : counts[0]].tolist()
+        mask = matcher.fill()
+        if not np.array_equal(mask, packed(allowed, vocab)):
+            found = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+            raise AssertionError(f"{engine.name} behind {ids[-8:]}: {allowed[:8]}, here {found[:8]}")
+        ids.append(draws.choice(allowed))
+        assert matcher.accept(ids[-1])
+    return len(ids)
+
+
+@pytest.mark.parametrize("skeleton", PROMPTS)
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_masks_are_the_automatons(name: str, skeleton: str) -> None:
+    path = TOKENIZERS[name]
+    if not path.is_file():
+        pytest.skip(f"{path.parent.name} is not here")
+    automaton = moldrift.SkeletonAutomaton(path, skeleton)
+    eos = automaton.eos_token_id
+    tokenizer, vocab = load(path, eos)
+    has_bytes = "<0x43>" in tokenizer.get_vocab()
+    engines: list[Engine] = [XGrammar(tokenizer, vocab)]
+    engines += [] if has_bytes else [LlGuidance(tokenizer, vocab)]
+    for prompt in PROMPTS[skeleton]:
+        constraint = automaton.constraint(prompt)
+        if has_bytes:
+            with pytest.raises(moldrift.DriftError, match="give ebnf"):
+                constraint.grammar("lark")
+        for engine in engines:
+            grammar = constraint.grammar(engine.format)
+            masks = [compare(engine, constraint, grammar, vocab, eos, seed) for seed in range(TEXTS)]
+            assert min(masks) > 10
+
+
+def test_what_a_grammar_cannot_express_is_refused() -> None:
+    for skeleton, prompt, problem in [
+        ("simple-cif", {"formula": "NaCl"}, "before a marker"),
+        ("crystal-text", {"formula": "Ba4Na4K4Ca4(PO4)4O20"}, "more than 50000 places"),
+        ("crystal-text", {"species": ["Na"] * 1001}, "nested too deep"),
+    ]:
+        with pytest.raises(moldrift.DriftError, match=problem):
+            moldrift.SkeletonAutomaton("qwen-like", skeleton).grammar(prompt)

@@ -1,0 +1,175 @@
+"""Skeletons: crystals and other texts in canonical tokens, and in transformers' own ``generate``."""
+
+from __future__ import annotations
+
+import collections
+import json
+import random
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import moldrift
+
+tokenizers = pytest.importorskip("tokenizers")
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TOKENIZERS = ("qwen-like", "llama-like")
+SMILES = "C[C@H](N)C=O"
+#: Prompts by skeleton, as a list of words, as a formula, or as a SMILES.
+PROMPTS: dict[str, list[dict[str, Any]]] = {
+    "crystal-text": [{"species": ["Na", "Cl"]}, {"formula": "Ba(NO3)2"}],
+    "simple-cif": [{"species": ["Na", "Cl"]}, {"formula": "NaCl"}],
+    "cif-p1": [{"species": ["Na", "Na", "Cl"]}, {"formula": "Na2Cl"}],
+    "xyz": [{"species": ["C", "O"]}, {"smiles": SMILES}],
+    "smiles-then-xyz": [{"smiles": SMILES}],
+    "3dsmiles-padded": [{"smiles": SMILES}],
+    "3dsmiles-plain": [{"smiles": SMILES}],
+}
+FORMULAS = {"Ba(NO3)2": {"Ba": 1, "N": 2, "O": 6}, "NaCl": {"Na": 1, "Cl": 1}, "Na2Cl": {"Na": 2, "Cl": 1}}
+#: How the lines of atoms begin.
+ATOM_LINES = {
+    "crystal-text": r"([A-Z][a-z]?)$",
+    "simple-cif": r"([A-Z][a-z]?) 1 0|([A-Z][a-z]?) 1 1",
+    "cif-p1": r"  ([A-Z][a-z]?)  [A-Z]",
+    "xyz": r"([A-Z][a-z]?) ",
+}
+
+
+@cache
+def reference(name: str) -> Any:
+    """A tokenizer as Hugging Face's library reads it."""
+    return tokenizers.Tokenizer.from_file(str(REPOSITORY / "tokenizers" / name / "tokenizer.json"))
+
+
+def elements(skeleton: str, text: str) -> list[str]:
+    """The elements of the atoms of a text, by an expression."""
+    described = text.rpartition("<CIF>")[2].removeprefix("P1\n")
+    found = re.finditer(rf"^(?:{ATOM_LINES[skeleton]})", described, re.MULTILINE)
+    return [match[1] or match[2] for match in found]
+
+
+def check_text(skeleton: str, prompt: dict[str, Any], text: str) -> None:
+    """A text has the prompt's composition, and no zero with a minus."""
+    assert not re.search(r"-0(\.0*)?(?![\d.])", text), text
+    if skeleton not in ATOM_LINES:
+        return
+    found = elements(skeleton, text)
+    if "species" in prompt:
+        assert found == prompt["species"], text
+    elif "formula" in prompt:
+        counts, formula = collections.Counter(found), FORMULAS[prompt["formula"]]
+        times = counts[next(iter(formula))] // next(iter(formula.values()))
+        assert 1 <= times <= 4, text
+        assert counts == {word: count * times for word, count in formula.items()}, text
+
+
+def walk(automaton: moldrift.SkeletonAutomaton, prompt: dict[str, Any], begun: list[int], seed: int) -> list[int]:
+    """The ids of a random text that begins so."""
+    draws, end = random.Random(seed), automaton.eos_token_id
+    rows = moldrift._lib.Rows([automaton.constraint(prompt)], [0], [end])
+    rows.begin(1)
+    ids = list(begun)
+    while not ids or ids[-1] != end:
+        if ids:
+            rows.step(np.array([ids]))
+        legal, counts = rows.listed(10**6)
+        ids.append(int(legal[0, draws.randrange(counts[0])]))
+    return ids[:-1]
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+@pytest.mark.parametrize("skeleton", PROMPTS)
+def test_random_texts_are_canonical_and_have_the_composition(name: str, skeleton: str) -> None:
+    automaton, hugging_face = moldrift.SkeletonAutomaton(name, skeleton), reference(name)
+    for prompt in PROMPTS[skeleton]:
+        begun: list[int] = []
+        if skeleton == "simple-cif":
+            # The tokens of the free text, with the one that ends the marker.
+            encoding = hugging_face.encode("Well.\n<CIF>P1\n1", add_special_tokens=False)
+            ends = [end for _, end in encoding.offsets]
+            begun = encoding.ids[: next(at for at, end in enumerate(ends) if end >= len("Well.\n<CIF>")) + 1]
+        for seed in range(3):
+            ids = walk(automaton, prompt, begun, seed)
+            text = hugging_face.decode(ids, skip_special_tokens=False)
+            assert hugging_face.encode(text, add_special_tokens=False).ids == ids, text
+            check_text(skeleton, prompt, text)
+
+
+def test_a_skeleton_may_be_a_file_or_its_content() -> None:
+    folder = REPOSITORY / "docs" / "skeletons"
+    path = folder / "mof-lines.json"
+    texts = []
+    for skeleton in (path, str(path), json.loads(path.read_text())):
+        automaton = moldrift.SkeletonAutomaton("qwen-like", skeleton)
+        texts.append(automaton.text(walk(automaton, {"n_blocks": 2}, [], 1)))
+    assert len(set(texts)) == 1
+    assert len(texts[0].splitlines()) == 3
+    scene = moldrift.SkeletonAutomaton("qwen-like", folder / "spatiallm.json")
+    assert scene.text(walk(scene, {"walls": 1, "doors": 0, "bboxs": 2}, [], 1)).count("Bbox") == 2
+
+
+@pytest.mark.parametrize(
+    ("prompt", "problem"),
+    [
+        ({}, "no field for the items `atom`"),
+        ({"formula": "NaX"}, "give a formula"),
+        ({"formula": object()}, "is no JSON"),
+        ("NaCl", "is no record"),
+    ],
+)
+def test_prompts_without_what_is_needed_are_refused(prompt: Any, problem: str) -> None:
+    automaton = moldrift.SkeletonAutomaton("qwen-like", "crystal-text")
+    with pytest.raises(moldrift.DriftError, match=problem) as error:
+        automaton.constraint(prompt)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_skeleton_is_refused() -> None:
+    for skeleton, problem in [("crystals", "no skeleton has this name"), ({"schema": 1}, "skeleton:")]:
+        with pytest.raises(moldrift.DriftError, match=problem):
+            moldrift.SkeletonAutomaton("qwen-like", skeleton)
+    crystal = json.loads((REPOSITORY / "src/core/skeleton/builtin/simple-cif.json").read_text())
+    with pytest.raises(moldrift.DriftError, match="has `marker` itself"):
+        moldrift.SkeletonAutomaton("qwen-like", {**crystal, "marker": "P1"})
+
+
+def test_generate_writes_crystals_of_the_prompts() -> None:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    automaton = moldrift.SkeletonAutomaton("qwen-like", "crystal-text")
+    torch.manual_seed(0)
+    config = transformers.Qwen3Config(
+        vocab_size=automaton.source.tokenizer.size + 7,
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=16,
+        max_position_embeddings=2048,
+        eos_token_id=automaton.eos_token_id,
+        pad_token_id=automaton.eos_token_id,
+    )
+    model = transformers.Qwen3ForCausalLM(config).eval()
+    prompts = [{"formula": "NaCl"}, {"species": ["Na", "Cl", "Cl"]}, {"formula": "Ba(NO3)2"}]
+    inputs = torch.tensor([automaton.ids("A crystal:")] * len(prompts))
+    for options in ({"do_sample": True}, {"do_sample": True, "num_return_sequences": 3}, {"num_beams": 2}):
+        processor = automaton.logits_processor(prompts)
+        written = model.generate(
+            inputs, attention_mask=torch.ones_like(inputs), max_new_tokens=700, logits_processor=[processor], **options
+        )
+        each = len(written) // len(prompts)
+        for row, ids in enumerate(written[:, inputs.shape[1] :].tolist()):
+            assert automaton.eos_token_id in ids
+            ids = ids[: ids.index(automaton.eos_token_id)]
+            text = automaton.text(ids)
+            assert automaton.ids(text) == ids
+            check_text("crystal-text", prompts[row // each], text)
+    # Without the processor no text is a crystal.
+    free = model.generate(inputs, attention_mask=torch.ones_like(inputs), max_new_tokens=20, do_sample=True)
+    assert not any(re.match(r"\d+\.\d \d", automaton.text(ids)) for ids in free[:, inputs.shape[1] :].tolist())

@@ -1,0 +1,319 @@
+//! The automaton of a prompt as an explicit graph, for grammars and for counts of tokens over all texts.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::expand::{Continuation, Element, Spot};
+use super::marker::Opening;
+use super::product::{Chunk, ChunkState};
+use super::row::{Behind, refuse};
+use super::{Around, SkeletonConstraint};
+use crate::constraint::automaton::mistaken;
+use crate::error::{Error, Result};
+
+/// A part of the text between two borders.
+#[derive(Clone)]
+pub(in crate::constraint) enum GraphPart {
+    /// Fixed text.
+    Run(Arc<[u32]>),
+    /// Slots, by the index of their chunk.
+    Chunk(usize),
+}
+
+/// A way to go on from a place.
+#[derive(Clone)]
+pub(in crate::constraint) struct GraphEdge {
+    /// The part, and its index among the labels; `None` at the end of the text.
+    pub part: Option<(GraphPart, usize)>,
+    /// The place behind it; `None` behind the text.
+    pub to: Option<usize>,
+}
+
+/// All texts of a prompt.
+pub struct SkeletonGraph {
+    /// By place, the ways to go on. The text begins at the first one.
+    pub(in crate::constraint) places: Vec<Vec<GraphEdge>>,
+    pub(in crate::constraint) chunks: Vec<Arc<Chunk>>,
+    /// The different parts, in the order in which texts first have them.
+    labels: Vec<PartLabel>,
+}
+
+/// A part as a reader knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct PartLabel {
+    text: String,
+    has_slot: bool,
+    has_text: bool,
+}
+
+/// How many tokens a part of a text takes.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct PartTokens {
+    /// The part: text, and names of slots in braces.
+    pub part: String,
+    /// Whether it holds slots.
+    pub has_slots: bool,
+    /// Whether a token may join a slot with the text beside it, which then belongs to the part.
+    pub joined: bool,
+    /// The least and the largest number of tokens.
+    pub tokens: [u32; 2],
+}
+
+/// How many tokens the texts of a prompt take, over all of them.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct TextTokens {
+    /// The different parts in the order of the text.
+    pub parts: Vec<PartTokens>,
+    /// The least and the largest number of tokens of a whole text.
+    pub tokens: [u32; 2],
+}
+
+/// The most places of a graph.
+const MOST_PLACES: usize = 50_000;
+
+/// The most states of slots of a graph.
+const MOST_STATES: usize = 20_000;
+
+impl SkeletonConstraint {
+    /// All texts as a graph.
+    ///
+    /// # Errors
+    /// If they have too many places, as items in any order may have.
+    pub fn graph(&self) -> Result<SkeletonGraph> {
+        let start = Behind { spot: self.program.start(), before: self.before.clone() };
+        let mut builder = GraphBuilder {
+            constraint: self,
+            known: HashMap::new(),
+            waiting: vec![start],
+            chunks: Vec::new(),
+            labels: HashMap::new(),
+            places: Vec::new(),
+        };
+        let mut at = 0;
+        if let Some(openings) = &self.openings {
+            let edges = openings.all.iter().map(|opening| builder.opened(opening)).collect();
+            builder.places.push(edges);
+            at = 1;
+        }
+        while at < builder.waiting.len() {
+            if at > MOST_PLACES {
+                let problem = format!("its texts have more than {MOST_PLACES} places for this prompt");
+                return Err(Error::input(self.name(), problem, "give items in a fixed order, or fewer"));
+            }
+            let from = builder.waiting[at].clone();
+            let edges = builder.edges(&from)?;
+            builder.places.push(edges);
+            at += 1;
+        }
+        let mut labels: Vec<(PartLabel, usize)> = builder.labels.into_iter().collect();
+        labels.sort_by_key(|label| label.1);
+        let labels = labels.into_iter().map(|label| label.0).collect();
+        Ok(SkeletonGraph { places: builder.places, chunks: builder.chunks, labels })
+    }
+
+    /// The most items that a text may list.
+    pub(in crate::constraint) fn most_items(&self) -> u32 {
+        self.program.most_items()
+    }
+
+    /// Whether the text before a marker is free.
+    pub(in crate::constraint) fn has_marker(&self) -> bool {
+        self.openings.is_some()
+    }
+
+    /// The tokens that engines mistake for others ([`super::super::automaton`]).
+    pub(in crate::constraint) fn has_mistaken(&self) -> bool {
+        let tokenizer = &self.processor.tokenizer;
+        !mistaken(&|text| tokenizer.vocabulary_id(text)).is_empty()
+    }
+
+    /// The name of the skeleton, for messages.
+    pub(in crate::constraint) fn name(&self) -> &str {
+        &self.processor.skeleton.name
+    }
+}
+
+struct GraphBuilder<'c> {
+    constraint: &'c SkeletonConstraint,
+    known: HashMap<Spot, usize>,
+    waiting: Vec<Behind>,
+    chunks: Vec<Arc<Chunk>>,
+    labels: HashMap<PartLabel, usize>,
+    places: Vec<Vec<GraphEdge>>,
+}
+
+impl GraphBuilder<'_> {
+    /// The marker and the text behind it.
+    fn opened(&mut self, opening: &Opening) -> GraphEdge {
+        let label = self.label(&[Element::Text(opening.text.clone())], false);
+        let before = self.constraint.before.followed_by(&opening.text);
+        let to = self.place(Behind { spot: opening.to.clone(), before });
+        GraphEdge { part: Some((GraphPart::Run(opening.ids.clone()), label)), to: Some(to) }
+    }
+
+    fn edges(&mut self, from: &Behind) -> Result<Vec<GraphEdge>> {
+        let constraint = self.constraint;
+        let (processor, program) = (&constraint.processor, &constraint.program);
+        let begins = from.before.begins();
+        let all = program.continuations(&from.spot, begins).map_err(|why| refuse(constraint.name(), why))?;
+        let mut edges = Vec::with_capacity(all.len());
+        for Continuation { elements, to } in all {
+            let adds_space = begins && processor.spellings.adds_space;
+            let sample = program.sample(&elements);
+            let text = if adds_space { &sample[1..] } else { &sample[..] };
+            let (before, after) = (from.before.followed_by(text), program.ahead(&to));
+            let part = match &elements[..] {
+                [] => None,
+                [Element::Text(_)] if text.is_empty() => None,
+                [Element::Text(_)] => Some(GraphPart::Run(processor.run(&from.before, text, after)?)),
+                _ => {
+                    let around = Around { before: from.before.text.clone(), after, adds_space };
+                    let chunk = processor.chunk(program, &elements, around)?;
+                    let known = self.chunks.iter().position(|known| Arc::ptr_eq(known, &chunk));
+                    if known.is_none() {
+                        self.chunks.push(chunk);
+                    }
+                    Some(GraphPart::Chunk(known.unwrap_or(self.chunks.len() - 1)))
+                }
+            };
+            let label = self.label(&elements, adds_space);
+            let to = if program.is_over(&to) { None } else { Some(self.place(Behind { spot: to, before })) };
+            edges.push(GraphEdge { part: part.map(|part| (part, label)), to });
+        }
+        Ok(edges)
+    }
+
+    fn place(&mut self, behind: Behind) -> usize {
+        let next = self.waiting.len();
+        let place = *self.known.entry(behind.spot.clone()).or_insert(next);
+        if place == next {
+            self.waiting.push(behind);
+        }
+        place
+    }
+
+    fn label(&mut self, elements: &[Element], adds_space: bool) -> usize {
+        let slots = &self.constraint.processor.skeleton.slots;
+        let (mut text, mut has_slot, mut has_text) = (String::new(), false, false);
+        for (at, element) in elements.iter().enumerate() {
+            match element {
+                Element::Text(part) => {
+                    let part = if at == 0 && adds_space { &part[1..] } else { &part[..] };
+                    has_text |= !part.is_empty();
+                    text.push_str(part);
+                }
+                Element::Slot(slot) => {
+                    has_slot = true;
+                    text.push_str(&format!("{{{}}}", slots[*slot].name));
+                }
+            }
+        }
+        let next = self.labels.len();
+        *self.labels.entry(PartLabel { text, has_slot, has_text }).or_insert(next)
+    }
+}
+
+impl SkeletonGraph {
+    /// The states of a chunk by number.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub(in crate::constraint) fn states(&self, chunk: usize) -> Result<HashMap<u32, Arc<ChunkState>>> {
+        let mut states = HashMap::new();
+        let mut waiting = vec![0];
+        while let Some(number) = waiting.pop() {
+            if states.contains_key(&number) {
+                continue;
+            }
+            if states.len() >= MOST_STATES {
+                let problem = format!("the tokens of a slot have more than {MOST_STATES} states");
+                return Err(Error::input("skeleton", problem, "give slots with fewer texts"));
+            }
+            let state = self.chunks[chunk].state(number)?;
+            waiting.extend(state.targets.iter());
+            states.insert(number, state);
+        }
+        Ok(states)
+    }
+
+    /// How many tokens the texts take, over all of them.
+    ///
+    /// # Errors
+    /// If the tokens of slots have too many states.
+    pub fn tokens(&self) -> Result<TextTokens> {
+        let chunks: Vec<[u32; 2]> =
+            (0..self.chunks.len()).map(|chunk| Ok(lengths(&self.states(chunk)?))).collect::<Result<_>>()?;
+        let length = |part: &GraphPart| match part {
+            GraphPart::Run(ids) => [ids.len() as u32; 2],
+            GraphPart::Chunk(chunk) => chunks[*chunk],
+        };
+        let mut parts: Vec<Option<[u32; 2]>> = vec![None; self.labels.len()];
+        for (part, label) in self.places.iter().flatten().filter_map(|edge| edge.part.as_ref()) {
+            let [least, most] = length(part);
+            let known = parts[*label].get_or_insert([least, most]);
+            *known = [known[0].min(least), known[1].max(most)];
+        }
+        let of_label = |(label, tokens): (&PartLabel, Option<[u32; 2]>)| {
+            let PartLabel { text, has_slot, has_text } = label.clone();
+            Some(PartTokens {
+                part: text,
+                has_slots: has_slot,
+                joined: has_slot && has_text,
+                tokens: tokens?,
+            })
+        };
+        Ok(TextTokens {
+            parts: self.labels.iter().zip(parts).filter_map(of_label).collect(),
+            tokens: self.whole(&length),
+        })
+    }
+
+    /// The least and the largest number of tokens of a whole text. Places have no circles: each part writes on.
+    fn whole(&self, length: &dyn Fn(&GraphPart) -> [u32; 2]) -> [u32; 2] {
+        let mut known: Vec<Option<[u32; 2]>> = vec![None; self.places.len()];
+        let mut waiting = vec![0];
+        while let Some(&place) = waiting.last() {
+            let unknown: Vec<usize> = self.places[place]
+                .iter()
+                .filter_map(|edge| edge.to)
+                .filter(|to| known[*to].is_none())
+                .collect();
+            if known[place].is_none() && !unknown.is_empty() {
+                waiting.extend(unknown);
+                continue;
+            }
+            let mut range = [u32::MAX, 0];
+            for edge in &self.places[place] {
+                let part = edge.part.as_ref().map_or([0; 2], |part| length(&part.0));
+                let rest = edge.to.and_then(|to| known[to]).unwrap_or([0; 2]);
+                range = [range[0].min(part[0] + rest[0]), range[1].max(part[1] + rest[1])];
+            }
+            known[place] = Some(range);
+            waiting.pop();
+        }
+        known[0].unwrap_or([0; 2])
+    }
+}
+
+/// The least and the largest number of tokens from the first state to an end.
+fn lengths(states: &HashMap<u32, Arc<ChunkState>>) -> [u32; 2] {
+    let mut known: HashMap<u32, [u32; 2]> = HashMap::new();
+    let mut waiting = vec![0];
+    while let Some(&number) = waiting.last() {
+        let state = &states[&number];
+        let unknown: HashSet<u32> =
+            state.targets.iter().copied().filter(|to| !known.contains_key(to)).collect();
+        if !known.contains_key(&number) && !unknown.is_empty() {
+            waiting.extend(unknown);
+            continue;
+        }
+        let mut range = if state.ends { [0, 0] } else { [u32::MAX, 0] };
+        for to in &state.targets {
+            let [least, most] = known[to];
+            range = [range[0].min(least + 1), range[1].max(most + 1)];
+        }
+        known.insert(number, range);
+        waiting.pop();
+    }
+    known[&0]
+}

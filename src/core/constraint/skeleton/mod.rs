@@ -1,0 +1,384 @@
+//! The automaton of a [`crate::skeleton`]: it allows exactly the canonical tokens of the texts that a skeleton has for a prompt.
+//!
+//! - `program` has the text as nodes, and counts items: a multiset in any order needs a counter for each word.
+//! - `expand` finds how a text may go on, up to the next border at which texts fall apart
+//!   ([`crate::tokenizer::boundaries`]): as a fixed run, whose tokens the encoder knows in its context, or as a part with slots.
+//! - `product` has the tokens of a part with slots, shared by all prompts; `pieces` knows where it is cut. `row` follows a text. `marker` leaves the text before a
+//!   marker free.
+//! - `graph` lists all texts of a prompt, for grammars ([`super::grammar`]) and for counts of tokens.
+//! - `verify` compares each constraint with the encoder, both ways, before it is used.
+//!
+//! Enriched SMILES, whose slots are all alike, has tables instead, which a device can follow ([`super::automaton`]).
+
+mod expand;
+mod graph;
+mod marker;
+mod pieces;
+mod product;
+mod program;
+mod row;
+mod verify;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value};
+
+pub(super) use graph::GraphPart;
+pub use graph::{PartTokens, SkeletonGraph, TextTokens};
+pub use row::SkeletonRow;
+
+use self::expand::{Continuation, Element, Program};
+use self::marker::{MarkerTokens, Opening};
+use self::product::{Around, Chunk};
+use self::row::{Behind, Thread, refuse};
+use super::{Constraint, Mask, State};
+use crate::error::{Error, Result, excerpt};
+use crate::skeleton::{Bound, Part, Skeleton};
+use crate::tokenizer::boundaries::TokenBoundaries;
+use crate::tokenizer::{TokenSpellings, Tokenizer};
+
+/// The text before a place: a sample, in which slots have one of their texts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Context {
+    text: String,
+    /// Where the parts of the text begin that were written one after another.
+    parts: Vec<usize>,
+    /// Whether the text does not begin where the tokenizer begins.
+    is_cut: bool,
+}
+
+/// How much of the text before a place is kept, in bytes: whole parts of at least as many.
+const BEFORE: usize = 24;
+
+impl Context {
+    /// This text and another one behind it.
+    fn followed_by(&self, text: &str) -> Self {
+        let all = format!("{}{text}", self.text);
+        let mut parts = self.parts.clone();
+        parts.push(self.text.len());
+        // Some tokenizers add a space only before texts that do not begin with one.
+        let is_enough = |at: &&usize| all.len() - **at >= BEFORE && !all[**at..].starts_with(' ');
+        let from = parts.iter().rev().find(is_enough).copied().unwrap_or(0);
+        let kept = parts.iter().filter(|start| **start >= from).map(|start| start - from).collect();
+        Context { text: all[from..].to_owned(), parts: kept, is_cut: self.is_cut || from > 0 }
+    }
+
+    fn begins(&self) -> bool {
+        !self.is_cut && self.text.is_empty()
+    }
+}
+
+/// The parts with slots that were built, by their elements and the kinds of characters beside them.
+type Chunks = HashMap<(Vec<Element>, Around), Arc<Chunk>>;
+
+/// The tokens of fixed texts, by the text before, the text, and the text behind.
+type Runs = HashMap<[String; 3], Arc<[u32]>>;
+
+/// Texts before a marker, in which its tokens are found.
+const BEFORE_MARKER: [&str; 3] = ["\n", ".", "x"];
+
+/// The most fixed texts whose tokens are kept.
+const MOST_RUNS: usize = 1 << 16;
+
+/// Makes the constraints of prompts, for one tokenizer and skeleton.
+pub struct SkeletonProcessor {
+    tokenizer: Arc<Tokenizer>,
+    skeleton: Arc<Skeleton>,
+    spellings: Arc<TokenSpellings>,
+    eos: u32,
+    marker: Option<Arc<MarkerTokens>>,
+    boundaries: Mutex<HashMap<BTreeSet<u8>, Arc<TokenBoundaries>>>,
+    chunks: Mutex<Chunks>,
+    runs: Mutex<Runs>,
+}
+
+/// What follows a marker.
+struct Openings {
+    tokens: Arc<MarkerTokens>,
+    all: Vec<Opening>,
+}
+
+impl Openings {
+    /// The ways behind a token that completed the marker with so many of its bytes.
+    fn threads(&self, constraint: &SkeletonConstraint, token: u32, used: usize) -> Result<Vec<Thread>> {
+        let mut threads = Vec::new();
+        for opening in &self.all {
+            let Some(at) = self.tokens.entry(opening, token, used) else { continue };
+            let before = Context { is_cut: true, ..Context::default() }.followed_by(&opening.text);
+            let to = Behind { spot: opening.to.clone(), before };
+            match at == opening.ids.len() {
+                true => constraint.go_on(&to, &mut threads)?,
+                false => threads.push(Thread::run(opening.ids.clone(), at, to)),
+            }
+        }
+        Ok(threads)
+    }
+}
+
+/// The texts of a prompt. Its [`Constraint::mask`] allows every token; a [`SkeletonRow`] narrows it.
+pub struct SkeletonConstraint {
+    processor: Arc<SkeletonProcessor>,
+    program: Program,
+    /// The text before the answer.
+    before: Context,
+    /// The ways before the first token.
+    first: Vec<Thread>,
+    openings: Option<Openings>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A lock is poisoned only if another thread panicked while holding it. The map inside is still intact.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl SkeletonProcessor {
+    /// A processor for texts that end with the token `eos`.
+    ///
+    /// # Errors
+    /// If texts cannot be followed by the neighbours of this tokenizer's tokens, or it changes characters of texts.
+    pub fn new(tokenizer: Arc<Tokenizer>, skeleton: Arc<Skeleton>, eos: u32) -> Result<Self> {
+        let spellings = TokenSpellings::learn(&tokenizer)?.map_err(|why| refuse(&tokenizer.name, why))?;
+        let spellings = Arc::new(spellings);
+        let marker = skeleton.marker.as_deref().map(|marker| Arc::new(MarkerTokens::new(marker, &spellings)));
+        let (boundaries, chunks, runs) = Default::default();
+        Ok(SkeletonProcessor { tokenizer, skeleton, spellings, eos, marker, boundaries, chunks, runs })
+    }
+
+    /// The skeleton.
+    pub fn skeleton(&self) -> &Skeleton {
+        &self.skeleton
+    }
+
+    /// The tokenizer.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// The constraint of a prompt, whose data stand at `place`. `text` is the prompt's text, for skeletons whose prompt and answer are
+    /// one text.
+    ///
+    /// # Errors
+    /// If the prompt lacks what the skeleton needs, or the tokens of its texts cannot be followed.
+    pub fn constraint(
+        self: &Arc<Self>,
+        data: &Map<String, Value>,
+        text: Option<&str>,
+        place: &str,
+    ) -> Result<SkeletonConstraint> {
+        let bound = self.skeleton.bind(data, place)?;
+        let boundaries = self.boundaries(&bound);
+        let before = self.before(text, place)?;
+        let Bound { items, fields, .. } = bound;
+        let adds_space = self.spellings.adds_space;
+        let program = Program::new(self.skeleton.clone(), items, fields, boundaries, adds_space);
+        let program = program.map_err(|why| refuse(place, why))?;
+        let last = before.text.bytes().last();
+        if last.is_some_and(|last| !program.may_follow(last)) {
+            return Err(refuse(place, "a token may reach from the prompt into the answer"));
+        }
+        let mut constraint = SkeletonConstraint {
+            processor: self.clone(),
+            program,
+            before,
+            first: Vec::new(),
+            openings: None,
+        };
+        match &self.marker {
+            Some(marker) => constraint.openings = Some(constraint.opened(marker)?),
+            None => {
+                let before = constraint.before.clone();
+                let start = Behind { spot: constraint.program.start(), before };
+                let mut first = Vec::new();
+                constraint.go_on(&start, &mut first)?;
+                constraint.first = first;
+            }
+        }
+        verify::verify(&constraint, text.filter(|_| self.skeleton.one_text).unwrap_or_default())?;
+        Ok(constraint)
+    }
+
+    /// The text before an answer.
+    fn before(&self, text: Option<&str>, place: &str) -> Result<Context> {
+        if !self.skeleton.one_text || self.marker.is_some() {
+            return Ok(Context::default());
+        }
+        let Some(text) = text.filter(|text| !text.is_empty()) else {
+            let problem =
+                format!("prompt and answer of {} are one text, and the prompt has none", self.skeleton.name);
+            return Err(Error::input(place, problem, "give the text of the prompt as `prompt`"));
+        };
+        Ok(Context { is_cut: true, ..Context::default().followed_by(text) })
+    }
+
+    /// The borders in texts of a prompt.
+    fn boundaries(&self, bound: &Bound<'_>) -> Arc<TokenBoundaries> {
+        let alphabet = alphabet(bound);
+        let mut known = locked(&self.boundaries);
+        let made = || Arc::new(TokenBoundaries::within(&self.spellings, &alphabet));
+        known.entry(alphabet.clone()).or_insert_with(made).clone()
+    }
+
+    /// The tokens of a fixed text in its context.
+    fn run(&self, before: &Context, text: &str, after: String) -> Result<Arc<[u32]>> {
+        let key = [before.text.clone(), text.to_owned(), after];
+        if let Some(known) = locked(&self.runs).get(&key) {
+            return Ok(known.clone());
+        }
+        let [before, text, after] = &key;
+        let whole = self.tokenizer.ids(&format!("{before}{text}{after}"))?;
+        if whole.iter().any(|id| self.spellings.is_unknown(*id)) {
+            let shown = format!("{text}{after}");
+            let problem = format!("it has no token for a word of {}", excerpt(shown.as_bytes()));
+            return Err(refuse(&self.tokenizer.name, problem));
+        }
+        let ids = self.spellings.covering(&whole, before.len(), before.len() + text.len());
+        let ids: Arc<[u32]> = ids.ok_or_else(|| self.joined(text))?.into();
+        let mut runs = locked(&self.runs);
+        if runs.len() < MOST_RUNS {
+            runs.insert(key, ids.clone());
+        }
+        Ok(ids)
+    }
+
+    fn joined(&self, text: &str) -> Error {
+        let problem = format!("a token joins {} with the text beside it", excerpt(text.as_bytes()));
+        refuse(&self.tokenizer.name, problem)
+    }
+
+    /// The tokens of a part with slots.
+    fn chunk(&self, program: &Program, elements: &[Element], around: Around) -> Result<Arc<Chunk>> {
+        let key = (elements.to_vec(), around.kinds());
+        let mut chunks = locked(&self.chunks);
+        if let Some(known) = chunks.get(&key) {
+            return Ok(known.clone());
+        }
+        let dfa = program.language(elements).ok_or_else(|| "a slot has too many texts".to_owned());
+        let chunk = dfa.and_then(|dfa| Chunk::new(&self.tokenizer, &self.spellings, dfa, around));
+        let chunk = Arc::new(chunk.map_err(|why| refuse(&self.tokenizer.name, why))?);
+        if chunk.state(0)?.ids.is_empty() {
+            let text = program.sample(elements);
+            let problem = format!("no sequence of its tokens spells texts such as `{}`", text.escape_debug());
+            return Err(refuse(&self.tokenizer.name, problem));
+        }
+        chunks.insert(key, chunk.clone());
+        Ok(chunk)
+    }
+}
+
+/// The bytes that the texts of a prompt may hold.
+fn alphabet(bound: &Bound<'_>) -> BTreeSet<u8> {
+    let skeleton = bound.skeleton;
+    let mut bytes: BTreeSet<u8> = b" 0123456789".iter().copied().collect();
+    let loops = skeleton.parts.iter().flat_map(|part| match part {
+        Part::Each(each) => &each.parts[..],
+        part => std::slice::from_ref(part),
+    });
+    for part in loops {
+        if let Part::Text(text) = part {
+            bytes.extend(text.bytes());
+        }
+    }
+    for part in &skeleton.parts {
+        if let Part::Each(each) = part {
+            bytes.extend(each.between.bytes());
+        }
+    }
+    let texts = skeleton.ends.iter().chain(&skeleton.marker).chain(&bound.fields);
+    texts.for_each(|text| bytes.extend(text.bytes()));
+    skeleton.slots.iter().for_each(|slot| bytes.extend(slot.dfa().alphabet()));
+    // Words of elements are the usual ones: with all letters, prompts share their borders.
+    if !bound.items.is_empty() {
+        bytes.extend((b'A'..=b'Z').chain(b'a'..=b'z'));
+    }
+    let words = bound.items.iter().flat_map(|items| &items.words);
+    words.for_each(|word| bytes.extend(word.bytes()));
+    bytes
+}
+
+impl SkeletonConstraint {
+    /// A row that has written nothing.
+    pub fn row(&self) -> SkeletonRow {
+        SkeletonRow::new(self)
+    }
+
+    /// The token that ends a text.
+    pub fn eos(&self) -> u32 {
+        self.processor.eos
+    }
+
+    /// Adds all ways to go on from a border.
+    fn go_on(&self, from: &Behind, threads: &mut Vec<Thread>) -> Result<()> {
+        let begins = from.before.begins();
+        let all = self.program.continuations(&from.spot, begins);
+        for Continuation { elements, to } in all.map_err(|why| refuse(&self.processor.tokenizer.name, why))? {
+            let text = self.program.sample(&elements);
+            let text = if begins && self.processor.spellings.adds_space { &text[1..] } else { &text };
+            let before = from.before.followed_by(text);
+            let after = self.program.ahead(&to);
+            let behind = Behind { spot: to, before };
+            threads.push(match &elements[..] {
+                [] => Thread::over(behind),
+                [Element::Text(_)] if text.is_empty() => Thread::over(behind),
+                [Element::Text(_)] => Thread::run(self.processor.run(&from.before, text, after)?, 0, behind),
+                _ => {
+                    let adds_space = begins && self.processor.spellings.adds_space;
+                    let around = Around { before: from.before.text.clone(), after, adds_space };
+                    Thread::chunk(self.processor.chunk(&self.program, &elements, around)?, behind)?
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// The tokens of the marker and what follows it.
+    fn opened(&self, tokens: &Arc<MarkerTokens>) -> Result<Openings> {
+        let Self { processor, program, .. } = self;
+        let marker = processor.skeleton.marker.as_deref().unwrap_or_default();
+        let found = program.opened(&program.start(), marker);
+        let mut all = Vec::new();
+        for Continuation { elements, to } in found.map_err(|why| refuse(&processor.tokenizer.name, why))? {
+            let [Element::Text(text)] = &elements[..] else {
+                return Err(refuse(
+                    &processor.tokenizer.name,
+                    format!("a token may join `{marker}` with a slot"),
+                ));
+            };
+            // The marker's own tokens are free, so any text before it will do that none of them joins.
+            let free = BEFORE_MARKER.iter().map(|before| Context::default().followed_by(before));
+            let run = |before: Context| processor.run(&before, text, program.ahead(&to));
+            let mut runs = free.map(run).skip_while(|run| run.is_err());
+            let ids = runs.next().unwrap_or_else(|| Err(processor.joined(text)))?;
+            let ends = ids.iter().scan(0, |end, id| {
+                *end += processor.spellings.bytes(*id).len();
+                Some(*end)
+            });
+            let offsets = [0].into_iter().chain(ends).collect();
+            all.push(Opening { offsets, ids, text: text.clone(), to });
+        }
+        Ok(Openings { tokens: tokens.clone(), all })
+    }
+}
+
+impl Constraint for SkeletonConstraint {
+    fn start(&self) -> State {
+        State::default()
+    }
+
+    fn mask(&self, _state: &State) -> Mask<'_> {
+        Mask::Any
+    }
+
+    fn advance(&self, _state: &mut State, _token: u32) {}
+
+    fn is_over(&self, _state: &State, token: u32) -> bool {
+        token == self.eos()
+    }
+
+    fn skeleton(&self) -> Option<&SkeletonConstraint> {
+        Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,352 @@
+//! The tokens of a part of a text that holds slots: the product of its automaton over bytes with the tokenizer.
+//!
+//! The pre-tokenizer cuts a text into pieces, and the model tokenises each by itself. Tokens of a whole piece are canonical if the
+//! model makes them of it, and tokens within a piece if it makes each two neighbours of their own text
+//! ([`crate::tokenizer::SlotProduct`] has the sources). Where pieces end may depend on what follows: two spaces before a digit are
+//! cut apart, before the end of a text they are not. So a token is legal if the pieces agree with it for *some* way in which the text
+//! may go on; one is tried for each kind of character. Pre-tokenizers know kinds of characters and not characters, so pieces are
+//! learned once for all texts of a shape.
+//!
+//! States are built when a text first reaches them: two digits of base 62 have more tokens than could be listed beforehand.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::pieces::{Pieces, ShapeId, Shapes, kind, shape};
+use crate::encoding::{Dfa, DfaState};
+use crate::error::Result;
+use crate::tokenizer::{TokenSpellings, Tokenizer};
+
+/// The text around a part, as far as it may change where the pre-tokenizer cuts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Around {
+    /// The text before it.
+    pub before: String,
+    /// The text behind it.
+    pub after: String,
+    /// Whether the part begins with the space that the tokenizer adds before a text.
+    pub adds_space: bool,
+}
+
+/// A state: the tokens that may come next.
+#[derive(Debug)]
+pub(in crate::constraint) struct ChunkState {
+    /// Sorted.
+    pub ids: Arc<[u32]>,
+    /// The state behind each token.
+    pub targets: Box<[u32]>,
+    /// Whether the part may end here.
+    pub ends: bool,
+}
+
+impl Around {
+    /// What of it the pre-tokenizer may read: the kinds of the characters beside the part.
+    pub(super) fn kinds(&self) -> Self {
+        let before = shape(&self.before);
+        let from = before.char_indices().rev().nth(BESIDE - 1).map_or(0, |last| last.0);
+        let after = shape(&self.after).chars().take(BESIDE).collect();
+        Around { before: before[from..].to_owned(), after, adds_space: self.adds_space }
+    }
+}
+
+/// How many characters beside a part may change where it is cut.
+const BESIDE: usize = 8;
+
+/// The tokens of a part.
+pub(in crate::constraint) struct Chunk {
+    explorer: Mutex<Explorer>,
+}
+
+/// The content of a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Place {
+    state: DfaState,
+    /// The last token, if its piece may go on: then the next one depends on it.
+    last: Option<u32>,
+    /// The shape of the text so far.
+    shape: ShapeId,
+}
+
+/// Whether the last piece of a text ends with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece {
+    Open,
+    Closed,
+}
+
+/// A path to a place.
+#[derive(Debug, Clone, Default)]
+struct Way {
+    text: String,
+    ids: Vec<u32>,
+}
+
+/// A state as far as it is known.
+struct Found {
+    place: Place,
+    way: Way,
+    is_alive: Option<bool>,
+    built: Option<Arc<ChunkState>>,
+}
+
+/// Builds states.
+struct Explorer {
+    tokenizer: Arc<Tokenizer>,
+    spellings: Arc<TokenSpellings>,
+    dfa: Dfa,
+    around: Around,
+    /// The tokens that may stand in the part, with their shapes.
+    candidates: Vec<(u32, ShapeId)>,
+    going_on: HashMap<DfaState, Arc<[Edge]>>,
+    continuations: HashMap<DfaState, Arc<[String]>>,
+    pieces: Pieces,
+    /// Whether the model makes tokens of their text.
+    made: HashMap<Box<[u32]>, bool>,
+    shapes: Shapes,
+    /// Where the text is cut: by state, shape of the next token, state of the language behind it, and continuation.
+    cuts: HashMap<(u32, ShapeId, DfaState, usize), Arc<[usize]>>,
+    numbers: HashMap<Place, u32>,
+    found: Vec<Found>,
+}
+
+/// A token that the language goes on with, and the state behind it.
+#[derive(Clone, Copy)]
+struct Edge {
+    id: u32,
+    shape: ShapeId,
+    then: DfaState,
+}
+
+impl Chunk {
+    /// The part with this language.
+    ///
+    /// # Errors
+    /// A sentence, if an added token may stand in it: such tokens are matched before the model runs.
+    pub(super) fn new(
+        tokenizer: &Arc<Tokenizer>,
+        spellings: &Arc<TokenSpellings>,
+        dfa: Dfa,
+        around: Around,
+    ) -> Result<Self, String> {
+        let states = 0..dfa.len() as DfaState;
+        for (_, bytes) in spellings.of_added() {
+            if !bytes.is_empty() && states.clone().any(|state| dfa.run(state, bytes).is_some()) {
+                let shown = String::from_utf8_lossy(bytes);
+                return Err(format!("its added token `{}` may stand in a slot", shown.escape_debug()));
+            }
+        }
+        let alphabet = dfa.alphabet();
+        let mut shapes = Shapes::new();
+        let mut candidates = Vec::new();
+        for (id, bytes) in spellings.of_model() {
+            if let (true, Ok(text)) =
+                (bytes.iter().all(|byte| alphabet.contains(byte)), std::str::from_utf8(bytes))
+            {
+                candidates.push((id, shapes.number(text)));
+            }
+        }
+        let place = Place { state: dfa.start(), last: None, shape: 0 };
+        let start = Found { place, way: Way::default(), is_alive: None, built: None };
+        let (going_on, continuations, made, cuts) = Default::default();
+        let explorer = Explorer {
+            tokenizer: tokenizer.clone(),
+            spellings: spellings.clone(),
+            dfa,
+            around,
+            candidates,
+            going_on,
+            continuations,
+            pieces: Pieces::default(),
+            made,
+            shapes,
+            cuts,
+            numbers: HashMap::from([(place, 0)]),
+            found: vec![start],
+        };
+        Ok(Chunk { explorer: Mutex::new(explorer) })
+    }
+
+    /// A state; the first one is 0.
+    ///
+    /// # Errors
+    /// If the tokenizer refuses a text.
+    pub(super) fn state(&self, number: u32) -> Result<Arc<ChunkState>> {
+        // A lock is poisoned only if another thread panicked; what it had found is complete.
+        self.explorer.lock().unwrap_or_else(PoisonError::into_inner).built(number)
+    }
+}
+
+impl Explorer {
+    fn built(&mut self, number: u32) -> Result<Arc<ChunkState>> {
+        if let Some(built) = &self.found[number as usize].built {
+            return Ok(built.clone());
+        }
+        let (mut ids, mut targets) = (Vec::new(), Vec::new());
+        for &edge in &*self.going_on(self.found[number as usize].place.state) {
+            let Some(then) = self.follow(number, edge)? else { continue };
+            if self.is_alive(then)? {
+                ids.push(edge.id);
+                targets.push(then);
+            }
+        }
+        let ends = self.may_end(number)?;
+        let built = Arc::new(ChunkState { ids: ids.into(), targets: targets.into(), ends });
+        self.found[number as usize].built = Some(built.clone());
+        Ok(built)
+    }
+
+    /// Whether an end can be reached from a state.
+    fn is_alive(&mut self, number: u32) -> Result<bool> {
+        if let Some(known) = self.found[number as usize].is_alive {
+            return Ok(known);
+        }
+        let mut is_alive = self.may_end(number)?;
+        let edges = self.going_on(self.found[number as usize].place.state);
+        let mut edges = edges.iter();
+        while let Some(edge) = edges.next().filter(|_| !is_alive) {
+            if let Some(then) = self.follow(number, *edge)? {
+                is_alive = self.is_alive(then)?;
+            }
+        }
+        self.found[number as usize].is_alive = Some(is_alive);
+        Ok(is_alive)
+    }
+
+    /// Whether the part may end in a state.
+    fn may_end(&mut self, number: u32) -> Result<bool> {
+        let Found { place, way, .. } = &self.found[number as usize];
+        if !self.dfa.accepts(place.state) || way.ids.is_empty() {
+            return Ok(false);
+        }
+        let ids = way.ids.clone();
+        let whole = format!("{}{}{}", self.around.before, way.text, self.around.after);
+        let ends = self.pieces.ends(&self.tokenizer, &whole, self.around.adds_space)?;
+        Ok(self.canonical(&ids, &ends).is_some())
+    }
+
+    /// The state behind a token; `None` if the tokenizer never writes it there.
+    fn follow(&mut self, number: u32, edge: Edge) -> Result<Option<u32>> {
+        let ids = [&self.found[number as usize].way.ids[..], &[edge.id]].concat();
+        let (mut is_legal, mut last) = (false, None);
+        for (at, rest) in self.continuations(edge.then).iter().enumerate() {
+            let ends = self.cut_behind(number, edge, at, rest)?;
+            match self.canonical(&ids, &ends) {
+                Some(Piece::Closed) => is_legal = true,
+                Some(Piece::Open) => {
+                    (is_legal, last) = (true, Some(edge.id));
+                    break;
+                }
+                None => {}
+            }
+        }
+        if !is_legal {
+            return Ok(None);
+        }
+        let before = &self.found[number as usize];
+        let shape = self.shapes.join(before.place.shape, edge.shape);
+        let place = Place { state: edge.then, last, shape };
+        let next = self.found.len() as u32;
+        let then = *self.numbers.entry(place).or_insert(next);
+        if then == next {
+            let text = String::from_utf8_lossy(self.spellings.bytes(edge.id));
+            let way = Way { text: format!("{}{text}", before.way.text), ids };
+            self.found.push(Found { place, way, is_alive: None, built: None });
+        }
+        Ok(Some(then))
+    }
+
+    /// Where the text is cut if a token follows a state, and then a continuation. Tokens of one shape are cut alike.
+    fn cut_behind(&mut self, number: u32, edge: Edge, at: usize, rest: &str) -> Result<Arc<[usize]>> {
+        let key = (number, edge.shape, edge.then, at);
+        if let Some(known) = self.cuts.get(&key).filter(|_| !self.pieces.reads_characters) {
+            return Ok(known.clone());
+        }
+        let text = String::from_utf8_lossy(self.spellings.bytes(edge.id));
+        let whole = format!("{}{}{text}{rest}", self.around.before, self.found[number as usize].way.text);
+        let ends = self.pieces.ends(&self.tokenizer, &whole, self.around.adds_space)?;
+        self.cuts.insert(key, ends.clone());
+        Ok(ends)
+    }
+
+    /// The candidates with which the language goes on from a state.
+    fn going_on(&mut self, state: DfaState) -> Arc<[Edge]> {
+        if let Some(known) = self.going_on.get(&state) {
+            return known.clone();
+        }
+        let mut edges = Vec::new();
+        for &(id, shape) in &self.candidates {
+            let then = self.dfa.run(state, self.spellings.bytes(id));
+            edges.extend(then.map(|then| Edge { id, shape, then }));
+        }
+        let edges: Arc<[Edge]> = edges.into();
+        self.going_on.insert(state, edges.clone());
+        edges
+    }
+
+    /// Texts with which the text may go on from a state: one for each kind of character, and the text behind the part.
+    fn continuations(&mut self, state: DfaState) -> Arc<[String]> {
+        if let Some(known) = self.continuations.get(&state) {
+            return known.clone();
+        }
+        let mut kinds = HashSet::new();
+        let mut texts = Vec::new();
+        if self.dfa.accepts(state) {
+            texts.push(self.around.after.clone());
+        }
+        for byte in self.dfa.bytes(state).filter(|byte| kinds.insert(kind(*byte))) {
+            // Always found, because the byte goes on.
+            let Some(next) = self.dfa.next(state, byte) else { continue };
+            let rest = [&[byte], &self.dfa.completion(next)[..]].concat();
+            texts.push(format!("{}{}", String::from_utf8_lossy(&rest), self.around.after));
+        }
+        let texts: Arc<[String]> = texts.into();
+        self.continuations.insert(state, texts.clone());
+        texts
+    }
+
+    /// Whether the tokenizer writes these tokens in a text that is cut so, and if so, whether a piece ends with them.
+    fn canonical(&mut self, ids: &[u32], ends: &[usize]) -> Option<Piece> {
+        let begins = self.around.before.len();
+        let mut ends = ends.iter().copied().skip_while(|end| *end <= begins).peekable();
+        // A piece that began before the part is independent of it, because no token crosses that border.
+        let (mut at, mut first) = (begins, 0);
+        for (index, id) in ids.iter().enumerate() {
+            at += self.spellings.bytes(*id).len();
+            match ends.peek() {
+                Some(end) if *end < at => return None,
+                Some(end) if *end == at => {
+                    if !self.makes(&ids[first..=index]) {
+                        return None;
+                    }
+                    ends.next();
+                    first = index + 1;
+                }
+                _ => {}
+            }
+        }
+        let are_made = match &ids[first..] {
+            [] => return Some(Piece::Closed),
+            [one] => self.makes(&[*one]),
+            open => open.windows(2).all(|pair| self.makes(pair)),
+        };
+        are_made.then_some(Piece::Open)
+    }
+
+    /// Whether the model makes these tokens of their text.
+    fn makes(&mut self, ids: &[u32]) -> bool {
+        if let Some(known) = self.made.get(ids) {
+            return *known;
+        }
+        let piece: String = ids.iter().map(|id| self.spellings.piece(*id)).collect();
+        let made = self.tokenizer.model_ids(&piece).is_some_and(|made| made == ids);
+        self.made.insert(ids.into(), made);
+        made
+    }
+}
+
+/// The bytes of a text that may end a string of a language.
+pub(super) fn last_bytes(dfa: &Dfa) -> BTreeSet<u8> {
+    let states = 0..dfa.len() as DfaState;
+    let ends = |state: DfaState, byte: &u8| dfa.next(state, *byte).is_some_and(|then| dfa.accepts(then));
+    states.flat_map(|state| dfa.bytes(state).filter(move |byte| ends(state, byte))).collect()
+}

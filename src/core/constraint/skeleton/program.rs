@@ -1,0 +1,187 @@
+//! The text of a skeleton as a list of nodes, and what a text has written of its items.
+//!
+//! Items are counted and not enumerated: any order of a composition, times any number between two, needs one counter for each word.
+
+use std::collections::BTreeSet;
+
+use crate::skeleton::{Arrangement, ItemText, Items, Part, Skeleton};
+
+/// A part of the text, in the order of the skeleton.
+#[derive(Debug)]
+pub(super) enum Node {
+    /// Fixed text.
+    Text(Box<str>),
+    /// A field of the prompt.
+    Field(usize),
+    /// A slot.
+    Slot(usize),
+    /// Something about items.
+    Item { items: usize, text: ItemText },
+    /// The decision whether another item follows: at `body` it begins, at `exit` the text behind the loop.
+    Loop { items: usize, body: usize, exit: usize },
+    /// One of the ends of the text.
+    Ends,
+}
+
+/// A node and the node behind it.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub node: Node,
+    pub next: usize,
+}
+
+/// The nodes of a skeleton. The text is over behind the last one, the ends.
+///
+/// # Errors
+/// A sentence, if it loops over the same items twice.
+pub(super) fn steps(skeleton: &Skeleton) -> Result<Vec<Step>, String> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut looped = BTreeSet::new();
+    for part in &skeleton.parts {
+        let Part::Each(each) = part else {
+            push(&mut steps, node_of(part));
+            continue;
+        };
+        if !looped.insert(each.items) {
+            return Err(format!("it has two loops over `{}`", skeleton.items[each.items].0));
+        }
+        let items = each.items;
+        let body = steps.len() + 1;
+        let again = body + each.parts.len();
+        let exit = again + if each.between.is_empty() { 1 } else { 2 };
+        push(&mut steps, Node::Loop { items, body, exit });
+        each.parts.iter().for_each(|part| push(&mut steps, node_of(part)));
+        let into = if each.between.is_empty() { body } else { again + 1 };
+        push(&mut steps, Node::Loop { items, body: into, exit });
+        if !each.between.is_empty() {
+            steps.push(Step { node: Node::Text(each.between.clone()), next: body });
+        }
+    }
+    push(&mut steps, Node::Ends);
+    Ok(steps)
+}
+
+fn push(steps: &mut Vec<Step>, node: Node) {
+    let next = steps.len() + 1;
+    steps.push(Step { node, next });
+}
+
+fn node_of(part: &Part) -> Node {
+    match part {
+        Part::Text(text) => Node::Text(text.clone()),
+        Part::Slot(slot) => Node::Slot(*slot),
+        Part::Field(field) => Node::Field(*field),
+        Part::Item { items, text } => Node::Item { items: *items, text: *text },
+        // Loops have no loops inside, and those outside are taken apart above.
+        Part::Each(_) => Node::Text("".into()),
+    }
+}
+
+/// What a text has written of the items of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Count {
+    /// The number of items begun.
+    pub begun: u32,
+    /// The least and the largest multiple that the text may still have; without words, the number of items.
+    pub times: [u32; 2],
+    /// Whether the text has stated the multiple.
+    pub is_stated: bool,
+    /// By word, how many items have it; empty for items in a given sequence.
+    written: Vec<u32>,
+    /// The word of the item that is being written, once it is known.
+    pub word: Option<u32>,
+}
+
+impl Count {
+    /// Nothing was written.
+    pub(super) fn new(items: &Items) -> Self {
+        let written = match &items.arrangement {
+            Arrangement::Composition { counts, .. } => vec![0; counts.len()],
+            _ => Vec::new(),
+        };
+        Count { begun: 0, times: items.multiples(), is_stated: false, written, word: None }
+    }
+
+    /// Begins an item.
+    pub(super) fn begin(&mut self) {
+        self.begun += 1;
+        self.word = None;
+    }
+
+    /// Gives the item its word.
+    pub(super) fn choose(&mut self, word: u32) {
+        self.word = Some(word);
+        if let Some(written) = self.written.get_mut(word as usize) {
+            *written += 1;
+        }
+    }
+
+    /// States the multiple.
+    pub(super) fn state(&mut self, times: u32) {
+        self.times = [times; 2];
+        self.is_stated = true;
+    }
+
+    /// Whether another item may begin. `words`: whether items write their words.
+    pub(super) fn may_begin(&self, items: &Items, words: bool) -> bool {
+        match &items.arrangement {
+            Arrangement::Composition { .. } if words => !self.words(items).is_empty(),
+            _ => self.begun < self.range(items)[1],
+        }
+    }
+
+    /// Whether the loop may end.
+    pub(super) fn may_end(&self, items: &Items, words: bool) -> bool {
+        match &items.arrangement {
+            Arrangement::Composition { counts, .. } if words => {
+                let mut times = self.times[0]..=self.times[1];
+                times.any(|times| counts.iter().zip(&self.written).all(|(count, n)| count * times == *n))
+            }
+            _ => (self.range(items)[0]..=self.range(items)[1]).contains(&self.begun),
+        }
+    }
+
+    /// The least and the largest number of items.
+    fn range(&self, items: &Items) -> [u32; 2] {
+        match &items.arrangement {
+            Arrangement::Sequence(sequence) => [sequence.len() as u32; 2],
+            Arrangement::Composition { counts, .. } => {
+                self.times.map(|times| times * counts.iter().sum::<u32>())
+            }
+            Arrangement::Number { .. } => self.times,
+        }
+    }
+
+    /// The words that the next item may have, before it was given one.
+    pub(super) fn words(&self, items: &Items) -> Vec<u32> {
+        match &items.arrangement {
+            // The item has begun already where its word is asked for.
+            Arrangement::Sequence(sequence) => {
+                sequence.get(self.begun.saturating_sub(1) as usize).copied().into_iter().collect()
+            }
+            Arrangement::Number { .. } => Vec::new(),
+            Arrangement::Composition { counts, any_order: true, .. } => {
+                let has_room =
+                    |word: &u32| self.written[*word as usize] < counts[*word as usize] * self.times[1];
+                (0..counts.len() as u32).filter(has_room).collect()
+            }
+            Arrangement::Composition { counts, any_order: false, .. } => {
+                let next = |times: u32| self.next_sorted(counts, times);
+                let mut words: Vec<u32> = (self.times[0]..=self.times[1]).filter_map(next).collect();
+                words.dedup();
+                words.sort_unstable();
+                words.dedup();
+                words
+            }
+        }
+    }
+
+    /// The next word of items that are sorted by word, if there are so many times the counts. `None` if what was written is no
+    /// beginning of them, or all.
+    fn next_sorted(&self, counts: &[u32], times: u32) -> Option<u32> {
+        let is_open = |word: &usize| self.written[*word] < counts[*word] * times;
+        let open = (0..counts.len()).find(is_open)?;
+        let is_whole = (0..open).all(|word| self.written[word] == counts[word] * times);
+        (is_whole && self.written[open + 1..].iter().all(|n| *n == 0)).then_some(open as u32)
+    }
+}

@@ -1,0 +1,277 @@
+//! The automaton against all texts of small skeletons, and texts of the built-in ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::json;
+
+use super::*;
+use crate::io::hash_bytes;
+
+fn fixture(name: &str) -> Tokenizer {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/tokenizers").join(name);
+    Tokenizer::load(&folder).unwrap()
+}
+
+/// Tokenizers of several kinds: digits alone, in groups, with spaces, in SentencePiece.
+fn tokenizers() -> Vec<Tokenizer> {
+    let embedded = ["qwen-like", "llama-like"].map(|name| Tokenizer::load(Path::new(name)).unwrap());
+    let names = ["gpt2-like", "llama-2-like", "gemma-like", "o200k-like", "mistral-v3-like"];
+    embedded.into_iter().chain(names.map(fixture)).chain([words()]).collect()
+}
+
+/// A tokenizer whose vocabulary is a list of words.
+fn words() -> Tokenizer {
+    let mut vocabulary = vec!["<unk>".to_owned(), "<|endoftext|>".to_owned(), "\n".to_owned()];
+    vocabulary.extend((' '..='~').map(|c| c.to_string()));
+    vocabulary.extend(["Na", "Cl", "Li", "  ", "CIF"].map(str::to_owned));
+    vocabulary.extend((0..100).map(|number| format!("{number:02}")));
+    let vocab: BTreeMap<&str, usize> =
+        vocabulary.iter().enumerate().map(|(id, word)| (&**word, id)).collect();
+    let pattern = json!({"Regex": r"CIF|[A-Z][a-z]?|\d{1,2}| +|\n|."});
+    let json = json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+        "pre_tokenizer": {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": false},
+        "post_processor": null, "decoder": {"type": "Fuse"},
+        "model": {"type": "WordLevel", "vocab": vocab, "unk_token": "<unk>"},
+    });
+    let bytes = json.to_string().into_bytes();
+    Tokenizer::from_bytes("words", hash_bytes("words", &bytes), &bytes).unwrap()
+}
+
+fn processor(tokenizer: Tokenizer, skeleton: &str) -> Result<Arc<SkeletonProcessor>> {
+    let skeleton = match skeleton.starts_with('{') {
+        true => skeleton.parse().unwrap(),
+        false => Skeleton::load(Path::new(skeleton)).unwrap(),
+    };
+    Ok(Arc::new(SkeletonProcessor::new(Arc::new(tokenizer), Arc::new(skeleton), EOS)?))
+}
+
+/// No token of a text.
+const EOS: u32 = 1;
+
+fn constraint(tokenizer: Tokenizer, skeleton: &str, prompt: &Value) -> Result<SkeletonConstraint> {
+    let processor = processor(tokenizer, skeleton)?;
+    processor.constraint(prompt.as_object().unwrap(), prompt["prompt"].as_str(), "prompt")
+}
+
+/// A skeleton of two numbers that touch nothing, items of a composition, and numbers that vary in length.
+fn small(order: &str, times: &str, item: &str, between: &str) -> String {
+    format!(
+        r#"{{"schema": "drift.skeleton/1", "name": "small", "slots": {{
+            "x": {{"kind": "decimal", "decimals": 2, "least_decimals": 0, "low": -0.03, "high": 0.11}},
+            "n": {{"kind": "integer", "low": 98, "high": 101}}}},
+          "items": {{"atom": {{"from": "formula", "field": "formula", "order": "{order}", "times": {times}}}}},
+          "text": ["{{n}} ", {{"each": "atom", "text": "{item}", "between": "{between}"}}], "ends": ["", "\n"]}}"#
+    )
+}
+
+/// All texts of [`small`], written by hand: the numbers, and items in all legal orders.
+fn all_texts(orders: &[&[&str]], item: &str, between: &str) -> Vec<String> {
+    let units = (-3..=11).filter(|units| *units != 0).map(|units| f64::from(units) / 100.0);
+    let numbers: Vec<String> = units.map(|number| number.to_string()).chain(["0".to_owned()]).collect();
+    let mut texts = Vec::new();
+    for n in 98..=101 {
+        for order in orders {
+            let mut begun = vec![format!("{n} ")];
+            for (at, word) in order.iter().enumerate() {
+                let mut longer = Vec::new();
+                for text in &begun {
+                    for number in &numbers {
+                        let item = item.replace("{atom}", word).replace("{x}", number);
+                        longer.push(format!("{text}{}{item}", if at > 0 { between } else { "" }));
+                    }
+                }
+                begun = longer;
+            }
+            texts.extend(begun);
+        }
+    }
+    texts.iter().flat_map(|text| [text.clone(), format!("{text}\n")]).collect()
+}
+
+/// Every text's tokens are legal, and at each place exactly those that some text's tokens go on with. `texts` are all texts.
+#[test]
+fn masks_are_those_of_all_texts() {
+    for tokenizer in tokenizers() {
+        let name = tokenizer.name.clone();
+        for (item, between) in [("{atom} {x}", "\n"), ("{atom}\n{x}", ";"), ("({x}{atom},", "")] {
+            let orders: [&[&str]; 2] = [&["Na", "Cl"], &["Cl", "Na"]];
+            let escaped = (item.replace('\n', "\\n"), between.replace('\n', "\\n"));
+            let file = small("any", "[1, 1]", &escaped.0, &escaped.1);
+            let made = constraint(tokenizer.clone(), &file, &json!({"formula": "NaCl"}));
+            let constraint = made.unwrap_or_else(|error| panic!("{name} {item}: {error}"));
+            let mut next: BTreeMap<Vec<u32>, BTreeSet<u32>> = BTreeMap::new();
+            for text in all_texts(&orders, item, between) {
+                let mut ids = tokenizer.ids(&text).unwrap();
+                if name == "words" && ids.contains(&0) {
+                    continue;
+                }
+                ids.push(EOS);
+                for at in 0..ids.len() {
+                    next.entry(ids[..at].to_vec()).or_default().insert(ids[at]);
+                }
+            }
+            // Prefixes come before what they begin, so that each row is advanced once.
+            let mut rows: BTreeMap<Vec<u32>, SkeletonRow> = BTreeMap::from([(Vec::new(), constraint.row())]);
+            for (prefix, legal) in &next {
+                let row = rows.remove(prefix).unwrap();
+                let mask = match row.mask() {
+                    Mask::Forced(id) => vec![id],
+                    Mask::Only(ids) => ids.to_vec(),
+                    other => panic!("{name} {item}: {other:?}"),
+                };
+                let expected: Vec<u32> = legal.iter().copied().collect();
+                let text = tokenizer.decode(prefix).unwrap();
+                assert_eq!(mask, expected, "{name} {item:?} behind {text:?}: {:?}", row.problem());
+                for id in legal.iter().filter(|id| **id != EOS) {
+                    let mut then = row.clone();
+                    then.advance(&constraint, *id);
+                    rows.insert([&prefix[..], &[*id]].concat(), then);
+                }
+            }
+        }
+    }
+}
+
+/// Compositions are counted: in any order, in the order of the formula, and times any number between two.
+#[test]
+fn compositions_are_those_of_the_prompt() {
+    let orders_of = |order: &str, times: &str| {
+        let file = small(order, times, "{atom} {x}", "\\n");
+        let made = constraint(words(), &file, &json!({"formula": "Na2Cl"})).unwrap();
+        let mut all = BTreeSet::new();
+        let mut waiting = vec![(made.row(), String::new())];
+        let tokenizer = words();
+        while let Some((row, written)) = waiting.pop() {
+            let ids = match row.mask() {
+                Mask::Forced(id) => vec![id],
+                Mask::Only(ids) => ids.to_vec(),
+                other => panic!("{other:?}"),
+            };
+            if ids.contains(&EOS) {
+                all.insert(written.clone());
+            }
+            let word = |id: &u32| tokenizer.decode(&[*id]).unwrap();
+            let (named, others): (Vec<u32>, Vec<u32>) =
+                ids.into_iter().filter(|id| *id != EOS).partition(|id| ["Na", "Cl"].contains(&&*word(id)));
+            // One number stands for all, and a line break before the end is another text of the same order.
+            let others = others.into_iter().filter(|id| row.mask() != Mask::Forced(EOS) && word(id) != "-");
+            for id in others.take(1).chain(named) {
+                let mut then = row.clone();
+                then.advance(&made, id);
+                let text = word(&id);
+                let text = if ["Na", "Cl"].contains(&&*text) { text } else { String::new() };
+                waiting.push((then, format!("{written}{text}")));
+            }
+        }
+        all
+    };
+    let set = |orders: &[&str]| orders.iter().map(|order| (*order).to_owned()).collect::<BTreeSet<String>>();
+    assert_eq!(orders_of("any", "[1, 1]"), set(&["NaNaCl", "NaClNa", "ClNaNa"]));
+    assert_eq!(orders_of("given", "[1, 2]"), set(&["NaNaCl", "NaNaNaNaClCl"]));
+    // 3 of the first and 15 of the second multiple.
+    assert_eq!(orders_of("any", "[1, 2]").len(), 3 + 15);
+}
+
+const CRYSTAL: &str = "4.0 4.0 5.6\n90 90 90\nNa\n0.12 0.34 0.00\nCl\n0.62 0.84 0.50";
+const CIF: &str = "<CIF>P1\n4.69532317 4.69532317 4.75149888\n85.5376 85.5376 108.609\n\
+                   Na 1 0.00000000 0.00000000 0.00000000\nCl 1 0.50000000 0.50000000 0.50000000</CIF>";
+const XYZ: &str = "3\n\nC 0.00 0.00 0.00\nC 1.52 0.00 0.00\nO 2.03 1.33 0.00\n";
+
+/// Texts as the projects write them are legal in the tokens of the encoder, and damaged ones are not.
+#[test]
+fn texts_of_the_projects_are_legal() {
+    let smiles = json!({"smiles": "CCO"});
+    for (name, prompt, text, damaged) in [
+        ("crystal-text", json!({"species": ["Na", "Cl"]}), CRYSTAL, "0.12"),
+        ("crystal-text", json!({"formula": "ClNa"}), CRYSTAL, "0.12"),
+        ("simple-cif", json!({"formula": "NaCl"}), CIF, "0.50000000"),
+        ("xyz", json!({"species": ["C", "C", "O"]}), XYZ, "1.52"),
+        (
+            "smiles-then-xyz",
+            smiles.clone(),
+            "[LIGAND] CCO [XYZ] 0.000 0.000 0.000 1.523 -0.012 0.004 2.031 1.334 -0.870",
+            "1.523",
+        ),
+        ("3dsmiles-padded", smiles.clone(), "CCO&{0000,0000,0000{0015,0000,0000{0020,0013,-0009", "0015"),
+        ("3dsmiles-plain", smiles.clone(), "CCO&{0,0,0{15,0,-1921{20,13,-9", "15"),
+        ("3dsmiles-base62", smiles, "CCO&{0000zZ{0f0000{vZ0000", "zZ"),
+    ] {
+        // Codes have many tokens, so two tokenizers will do.
+        let count = if name == "3dsmiles-base62" { 2 } else { 8 };
+        for tokenizer in tokenizers().into_iter().take(count) {
+            let made = constraint(tokenizer.clone(), name, &prompt);
+            let made = made.unwrap_or_else(|error| panic!("{name}: {error}"));
+            for free in ["", "Let me think.\n"].iter().take(1 + usize::from(name == "simple-cif")) {
+                let ids = tokenizer.ids(&format!("{free}{text}")).unwrap();
+                if !ids.contains(&0) || tokenizer.name != "words" {
+                    assert!(made.accepts(&ids, true), "{name} {}: {text}", tokenizer.name);
+                }
+            }
+            for wrong in ["-0.00", "-0", "7.77777777777", "x"] {
+                let ids = tokenizer.ids(&text.replacen(damaged, wrong, 1)).unwrap();
+                assert!(!made.accepts(&ids, true), "{name} {}: {wrong}", tokenizer.name);
+            }
+        }
+    }
+}
+
+/// Before the marker every token is legal but the end of the text and those behind which no canonical text follows.
+#[test]
+fn text_before_a_marker_is_free() {
+    for tokenizer in tokenizers() {
+        let made = constraint(tokenizer.clone(), "simple-cif", &json!({"formula": "NaCl"})).unwrap();
+        let mut row = made.row();
+        for id in tokenizer.ids("<C CIF> 12 <CI").unwrap() {
+            assert!(matches!(row.mask(), Mask::Except(ids) if ids.contains(&EOS) && !ids.contains(&id)));
+            row.advance(&made, id);
+        }
+        assert!(matches!(row.mask(), Mask::Except(_)), "{}", tokenizer.name);
+        // The whole text's own tokens lead into the described text, however they cut the marker's end.
+        let ids = tokenizer.ids(&format!("So:\n{CIF}")).unwrap();
+        if !(tokenizer.name == "words" && ids.contains(&0)) {
+            assert!(made.accepts(&ids, true), "{}", tokenizer.name);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_followed_is_refused() {
+    let salt = json!({"formula": "NaCl"});
+    for name in ["unigram-like", "border-open-minus"] {
+        let tokenizer = fixture(name);
+        let made = constraint(tokenizer, "crystal-text", &salt);
+        if name == "unigram-like" {
+            let error = made.err().unwrap().to_string();
+            assert!(error.contains("neither a BPE model"), "{error}");
+        }
+    }
+    let lacks = constraint(words(), "crystal-text", &json!({})).err().unwrap().to_string();
+    assert!(lacks.contains("no field for the items `atom`"), "{lacks}");
+    let unknown =
+        constraint(words(), "crystal-text", &json!({"species": ["\u{3b1}"]})).err().unwrap().to_string();
+    assert!(unknown.contains("no token for a word"), "{unknown}");
+    let one_text =
+        small("any", "[1, 1]", "{atom} {x}", "\\n").replace(r#""ends""#, r#""one_text": true, "ends""#);
+    let no_text = constraint(words(), &one_text, &salt).err().unwrap().to_string();
+    assert!(no_text.contains("are one text, and the prompt has none"), "{no_text}");
+    let joined = json!({"formula": "NaCl", "prompt": "Write 1"});
+    let joined = constraint(words(), &one_text, &joined).err().unwrap().to_string();
+    assert!(joined.contains("from the prompt into the answer"), "{joined}");
+    let apart = json!({"formula": "NaCl", "prompt": "Na: "});
+    assert!(constraint(words(), &one_text, &apart).is_ok());
+}
+
+/// Time and memory grow with the text: whatever is built for a prompt of many atoms is built once.
+#[test]
+fn prompts_of_many_atoms_are_followed() {
+    let tokenizer = Tokenizer::load(Path::new("qwen-like")).unwrap();
+    let species: Vec<&str> = ["Na", "Cl"].into_iter().cycle().take(20_000).collect();
+    let text = format!("4.0 4.0 5.6\n90 90 90{}", "\nNa\n0.12 0.34 0.50\nCl\n0.10 0.20 0.30".repeat(10_000));
+    for prompt in [json!({"species": species}), json!({"formula": {"Na": 10_000, "Cl": 10_000}})] {
+        let made = constraint(tokenizer.clone(), "crystal-text", &prompt).unwrap();
+        assert!(made.accepts(&tokenizer.ids(&text).unwrap(), true));
+        assert!(locked(&made.processor.chunks).len() < 20);
+    }
+}

@@ -1,0 +1,190 @@
+//! Compares a constraint with the encoder: a random text is accepted in its own tokens, and a random sequence of legal tokens is what
+//! the encoder writes. Pre-tokenizers are expressions, of which it is not proved that they cut a part in a text as they do alone.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::row::refuse;
+use super::{Element, SkeletonConstraint, SkeletonRow};
+use crate::constraint::Mask;
+use crate::encoding::Dfa;
+use crate::error::Result;
+
+/// The most tokens that are compared. The texts of large prompts are compared as far as this.
+const MOST_TOKENS: usize = 256;
+
+/// The tokens at the end of a cut text that are not compared, because they depend on what follows.
+const UNSURE: usize = 8;
+
+/// Compares a constraint with the encoder. `prompt` is the text before the answer, if both are one text.
+///
+/// # Errors
+/// If they differ.
+pub(super) fn verify(constraint: &SkeletonConstraint, prompt: &str) -> Result<()> {
+    let mut random = ChaCha8Rng::seed_from_u64(0);
+    let compared = Compared { constraint, prompt };
+    let text = compared.random_text(&mut random)?;
+    let ids = compared.ids(&text)?;
+    let cut = if text.is_over { ids.len() } else { ids.len().saturating_sub(UNSURE) };
+    // A vocabulary of words may lack some numbers, which then cannot be written.
+    let is_known = !ids.iter().any(|id| constraint.processor.spellings.is_unknown(*id));
+    if is_known && !constraint.accepts(&ids[..cut], text.is_over) {
+        return Err(compared.differs(&text, "the encoder's tokens are not allowed"));
+    }
+    let walked = compared.walk(&ids, &mut random)?;
+    let ids = compared.ids(&walked.text)?;
+    let cut = if walked.text.is_over { walked.ids.len() } else { walked.ids.len().saturating_sub(UNSURE) };
+    let is_same = ids.starts_with(&walked.ids[..cut]) && (!walked.text.is_over || ids.len() == cut);
+    if !is_same {
+        return Err(compared.differs(&walked.text, "it was written in other tokens than the encoder's"));
+    }
+    Ok(())
+}
+
+/// A constraint that is compared.
+struct Compared<'c> {
+    constraint: &'c SkeletonConstraint,
+    prompt: &'c str,
+}
+
+/// A text of the skeleton, without what stands before its marker.
+struct SampleText {
+    text: String,
+    is_over: bool,
+}
+
+/// The tokens of a text.
+struct Walked {
+    text: SampleText,
+    ids: Vec<u32>,
+}
+
+impl Compared<'_> {
+    /// The tokens of a text behind the prompt or the marker.
+    fn ids(&self, text: &SampleText) -> Result<Vec<u32>> {
+        let processor = &self.constraint.processor;
+        let free = self.free();
+        let answer = format!("{free}{}", text.text);
+        let mut whole = processor.tokenizer.ids(&format!("{}{answer}", self.prompt))?;
+        if self.prompt.is_empty() {
+            return Ok(whole);
+        }
+        // Counted from the end, because the prompt may hold characters without a token.
+        let mut length = 0;
+        let is_of_answer = |id: &&u32| {
+            length += processor.spellings.bytes(**id).len();
+            length <= answer.len()
+        };
+        let count = whole.iter().rev().take_while(is_of_answer).count();
+        Ok(whole.split_off(whole.len() - count))
+    }
+
+    /// What stands before the described text.
+    fn free(&self) -> String {
+        let marker = self.constraint.processor.skeleton.marker.as_deref();
+        marker.map_or_else(String::new, |marker| format!("\n{marker}"))
+    }
+
+    fn random_text(&self, random: &mut ChaCha8Rng) -> Result<SampleText> {
+        let Self { constraint, .. } = self;
+        let (program, name) = (&constraint.program, &constraint.processor.tokenizer.name);
+        let (mut text, mut at) = (String::new(), program.start());
+        while !program.is_over(&at) && text.len() < 4 * MOST_TOKENS {
+            let mut all = program.continuations(&at, false).map_err(|why| refuse(name, why))?;
+            if all.is_empty() {
+                return Err(refuse(name, "no text of the skeleton goes on in it"));
+            }
+            let next = all.swap_remove(random.random_range(0..all.len()));
+            for element in &next.elements {
+                match element {
+                    Element::Text(part) => text.push_str(part),
+                    Element::Slot(slot) => {
+                        text.push_str(&random_slot(constraint.processor.skeleton.slots[*slot].dfa(), random));
+                    }
+                }
+            }
+            at = next.to;
+        }
+        Ok(SampleText { is_over: program.is_over(&at), text })
+    }
+
+    /// A walk over legal tokens. It begins with the free text of `sample`, the tokens of a text.
+    fn walk(&self, sample: &[u32], random: &mut ChaCha8Rng) -> Result<Walked> {
+        let Self { constraint, .. } = self;
+        let mut row = constraint.row();
+        let mut ids = Vec::new();
+        let free = self.free();
+        // The free text and the marker in the tokens of another text.
+        for id in sample {
+            if !row.is_free() {
+                break;
+            }
+            if !row.mask().allows(*id) {
+                return Err(self.stuck(&row, &ids));
+            }
+            row.advance(constraint, *id);
+            ids.push(*id);
+        }
+        let mut is_over = false;
+        while ids.len() < MOST_TOKENS && !is_over {
+            let id = match row.mask() {
+                Mask::Forced(id) => id,
+                Mask::Only(list) if !list.is_empty() => list[random.random_range(0..list.len())],
+                _ => return Err(self.stuck(&row, &ids)),
+            };
+            is_over = id == constraint.eos();
+            if !is_over {
+                ids.push(id);
+                row.advance(constraint, id);
+            }
+        }
+        let bytes = constraint.processor.spellings.text(&ids);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let added = usize::from(constraint.processor.spellings.adds_space && self.prompt.is_empty());
+        let from = (added + free.len()).min(text.len());
+        Ok(Walked { text: SampleText { text: text[from..].to_owned(), is_over }, ids })
+    }
+
+    fn stuck(&self, row: &SkeletonRow, ids: &[u32]) -> crate::Error {
+        let why = row.problem().unwrap_or("no token can follow").to_owned();
+        let bytes = self.constraint.processor.spellings.text(ids);
+        refuse(
+            &self.constraint.processor.tokenizer.name,
+            format!("behind `{}`: {why}", String::from_utf8_lossy(&bytes).escape_debug()),
+        )
+    }
+
+    fn differs(&self, text: &SampleText, problem: &str) -> crate::Error {
+        let shown = crate::error::excerpt(text.text.as_bytes());
+        refuse(&self.constraint.processor.tokenizer.name, format!("{shown}: {problem}"))
+    }
+}
+
+/// A random text of a slot.
+fn random_slot(dfa: &Dfa, random: &mut ChaCha8Rng) -> String {
+    let (mut state, mut bytes) = (dfa.start(), Vec::new());
+    loop {
+        let next: Vec<u8> = dfa.bytes(state).collect();
+        if next.is_empty() || (dfa.accepts(state) && random.random_range(0..4) == 0) {
+            return String::from_utf8_lossy(&bytes).into_owned();
+        }
+        let byte = next[random.random_range(0..next.len())];
+        bytes.push(byte);
+        // Always found, because the byte goes on.
+        state = dfa.next(state, byte).unwrap_or(state);
+    }
+}
+
+impl SkeletonConstraint {
+    /// Whether the tokens of a text are legal, and complete it if it is over.
+    pub(super) fn accepts(&self, ids: &[u32], is_over: bool) -> bool {
+        let mut row = self.row();
+        for id in ids {
+            if !row.mask().allows(*id) || *id == self.eos() {
+                return false;
+            }
+            row.advance(self, *id);
+        }
+        !is_over || row.mask().allows(self.eos())
+    }
+}

@@ -1,0 +1,182 @@
+//! The bytes that each token writes into a text, for texts that are followed token by token.
+
+use std::collections::{BTreeSet, HashMap};
+
+use tokenizers::ModelWrapper;
+
+use super::load::Tokenizer;
+use crate::error::Result;
+
+/// How the vocabulary spells texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Alphabet {
+    /// A letter for each byte, as in GPT-2.
+    Bytes,
+    /// `▁` for a space, and perhaps `<0x0A>` for a byte, as in SentencePiece.
+    Marks,
+    /// Characters stand for themselves.
+    Plain,
+}
+
+/// The tokens of a vocabulary as they stand in texts.
+#[derive(Debug)]
+pub(crate) struct TokenSpellings {
+    /// By id, the bytes in a text; empty for ids without a token.
+    bytes: Vec<Box<[u8]>>,
+    /// By id, the token as the model receives it.
+    pieces: Vec<Box<str>>,
+    added: BTreeSet<u32>,
+    unknown: Option<u32>,
+    /// Whether the tokenizer adds a space before a text.
+    pub adds_space: bool,
+}
+
+impl TokenSpellings {
+    /// The spellings of a tokenizer's tokens.
+    ///
+    /// # Errors
+    /// A sentence that says why texts cannot be followed by the neighbours of their tokens.
+    pub(crate) fn learn(tokenizer: &Tokenizer) -> Result<std::result::Result<Self, String>> {
+        let inner = tokenizer.inner();
+        let unknown = match inner.get_model() {
+            ModelWrapper::BPE(bpe) => {
+                // Tokens with affixes are not parts of the text.
+                let affixes = [bpe.get_continuing_subword_prefix(), &bpe.end_of_word_suffix];
+                if affixes.into_iter().flatten().any(|affix| !affix.is_empty()) {
+                    return Ok(Err("a BPE model with word prefixes or suffixes".to_owned()));
+                }
+                bpe.get_unk_token().as_ref().and_then(|token| inner.token_to_id(token))
+            }
+            // A character for private use.
+            ModelWrapper::WordLevel(_) => {
+                tokenizer.model_ids("\u{e000}").and_then(|ids| ids.first().copied())
+            }
+            _ => return Ok(Err("neither a BPE model nor one of whole words".to_owned())),
+        };
+        let sections = [json_of(inner.get_normalizer()), json_of(inner.get_pre_tokenizer())];
+        let alphabet = if sections.iter().any(|section| section.contains("\"ByteLevel\"")) {
+            Alphabet::Bytes
+        } else if sections.iter().any(|section| section.contains('\u{2581}')) {
+            Alphabet::Marks
+        } else {
+            Alphabet::Plain
+        };
+        let rows = tokenizer.rows() as usize;
+        let mut spellings = TokenSpellings {
+            bytes: vec![Box::default(); rows],
+            pieces: vec![Box::default(); rows],
+            added: inner.get_added_tokens_decoder().keys().copied().collect(),
+            unknown,
+            adds_space: false,
+        };
+        let letters = byte_letters();
+        for (token, id) in inner.get_vocab(true) {
+            let is_added = spellings.added.contains(&id);
+            let bytes =
+                if is_added { token.as_bytes().to_vec() } else { spelled(&token, alphabet, &letters) };
+            let at = id as usize;
+            spellings.pieces[at] = match &bytes[..] {
+                // The model receives the character, and falls back to the token of its byte. Spaces are marked before.
+                [b' '] if alphabet == Alphabet::Marks => "\u{2581}".into(),
+                [byte] if alphabet == Alphabet::Marks && byte.is_ascii() && token.len() == 6 => {
+                    char::from(*byte).to_string().into()
+                }
+                _ => token.into(),
+            };
+            spellings.bytes[at] = bytes.into();
+        }
+        let first = tokenizer.ids("0")?.first().and_then(|id| spellings.bytes(*id).first());
+        spellings.adds_space = first == Some(&b' ');
+        Ok(Ok(spellings))
+    }
+
+    /// The bytes of a token; empty for an id without token.
+    pub(crate) fn bytes(&self, id: u32) -> &[u8] {
+        self.bytes.get(id as usize).map_or(&[], |bytes| bytes)
+    }
+
+    /// The token as the model receives it.
+    pub(crate) fn piece(&self, id: u32) -> &str {
+        self.pieces.get(id as usize).map_or("", |piece| piece)
+    }
+
+    /// All ids with a token that the model makes, and their bytes.
+    pub(crate) fn of_model(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.all().filter(|(id, _)| !self.added.contains(id))
+    }
+
+    /// The added tokens and their bytes.
+    pub(crate) fn of_added(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.added.iter().map(|id| (*id, self.bytes(*id)))
+    }
+
+    /// All ids with a token, and their bytes.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        (0..).zip(&self.bytes).map(|(id, bytes)| (id, &**bytes)).filter(|(_, bytes)| !bytes.is_empty())
+    }
+
+    /// Whether a token stands for characters without a token.
+    pub(crate) fn is_unknown(&self, id: u32) -> bool {
+        self.unknown == Some(id)
+    }
+
+    /// Where each of a text's tokens begins, in bytes of the text, and where the last one ends. A first token with nothing but the
+    /// space that the tokenizer adds begins and ends at 0. Offsets of `tokenizers` leave spaces out if the tokenizer trims them.
+    pub(crate) fn offsets(&self, ids: &[u32]) -> Vec<usize> {
+        let mut written = 0;
+        let mut offsets = vec![0];
+        for id in ids {
+            written += self.bytes(*id).len();
+            offsets.push(written.saturating_sub(usize::from(self.adds_space)));
+        }
+        offsets
+    }
+
+    /// The ids of the tokens that cover exactly the bytes from `from` to `to` of a text; `None` if a token crosses either border.
+    pub(crate) fn covering<'i>(&self, ids: &'i [u32], from: usize, to: usize) -> Option<&'i [u32]> {
+        let offsets = self.offsets(ids);
+        // At the beginning of the text the token of the added space belongs to it.
+        let first = offsets.iter().position(|offset| *offset == from)?;
+        let last = offsets.iter().position(|offset| *offset == to)?;
+        Some(&ids[first..last])
+    }
+
+    /// The text of some ids, with a space that the tokenizer adds before it.
+    pub(crate) fn text(&self, ids: &[u32]) -> Vec<u8> {
+        ids.iter().flat_map(|id| self.bytes(*id)).copied().collect()
+    }
+}
+
+fn json_of(part: Option<&impl serde::Serialize>) -> String {
+    part.and_then(|part| serde_json::to_string(part).ok()).unwrap_or_default()
+}
+
+/// The bytes that the letters of a vocabulary of bytes stand for: printable ones for themselves, the others from U+0100 on.
+fn byte_letters() -> HashMap<char, u8> {
+    let mut others = '\u{100}'..;
+    let letter = |byte: u8| match byte {
+        b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff => char::from(byte),
+        _ => others.next().unwrap_or_default(),
+    };
+    (0..=255).map(letter).zip(0..=255).collect()
+}
+
+fn spelled(token: &str, alphabet: Alphabet, letters: &HashMap<char, u8>) -> Vec<u8> {
+    match alphabet {
+        Alphabet::Plain => token.as_bytes().to_vec(),
+        Alphabet::Bytes => {
+            let bytes: Option<Vec<u8>> = token.chars().map(|letter| letters.get(&letter).copied()).collect();
+            bytes.unwrap_or_else(|| token.as_bytes().to_vec())
+        }
+        Alphabet::Marks => {
+            let byte = token.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
+            match byte
+                .filter(|digits| digits.len() == 2)
+                .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+            {
+                Some(byte) => vec![byte],
+                None => token.replace('\u{2581}', " ").into_bytes(),
+            }
+        }
+    }
+}

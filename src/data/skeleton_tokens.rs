@@ -1,0 +1,175 @@
+//! The tokens that the texts of a skeleton take for each prompt, counted over all texts, and the grammars of these texts.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::audit::skeletons::Prompts;
+use drift_core::constraint::grammar::{GrammarFormat, skeleton_grammar};
+use drift_core::constraint::skeleton::{PartTokens, SkeletonConstraint, SkeletonProcessor, TextTokens};
+use drift_core::error::Result;
+use drift_core::job::{Job, Provenance};
+use drift_core::skeleton::Skeleton;
+use drift_core::tokenizer::Tokenizer;
+
+/// A skeleton, the prompts of its texts, and a tokenizer.
+pub struct SkeletonTexts {
+    /// The skeleton.
+    pub skeleton: Skeleton,
+    /// The file of prompts.
+    pub prompts: PathBuf,
+    /// The tokenizer.
+    pub tokenizer: Tokenizer,
+}
+
+/// The schema of [`SkeletonTokens`].
+pub const TOKENS_SCHEMA: &str = "drift.skeleton-tokens/1";
+
+/// What the texts of a skeleton take.
+#[derive(Debug, Clone, Serialize)]
+pub struct SkeletonTokens {
+    /// [`TOKENS_SCHEMA`].
+    pub schema: &'static str,
+    /// The name of the skeleton.
+    pub skeleton: String,
+    /// The name of the tokenizer.
+    pub tokenizer: String,
+    /// The parts of texts in their order, over all prompts that were counted.
+    pub parts: Vec<PartTokens>,
+    /// What the texts of each prompt take.
+    pub prompts: Vec<PromptTokens>,
+    /// The number of prompts all of whose texts take equally many tokens.
+    pub constant: u64,
+    /// drift's version, and the inputs by name and hash.
+    pub provenance: Provenance,
+}
+
+/// What the texts of a prompt take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PromptTokens {
+    /// Where the prompt stands.
+    pub prompt: String,
+    /// The least and the largest number of tokens of a text, of all texts; null if they are too many to count.
+    pub tokens: Option<[u32; 2]>,
+    /// Why texts were not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uncounted: Option<String>,
+}
+
+/// What was written of grammars.
+#[derive(Debug, Clone, Serialize)]
+pub struct SkeletonGrammars {
+    /// The name of the skeleton.
+    pub skeleton: String,
+    /// The format.
+    pub format: GrammarFormat,
+    /// The number of grammars.
+    pub grammars: u64,
+    /// The least and the largest number of bytes of a line.
+    pub line_bytes: [u64; 2],
+    /// drift's version, and the inputs by name and hash.
+    pub provenance: Provenance,
+}
+
+/// A line of the file of grammars.
+#[derive(Serialize)]
+struct GrammarLine<'g> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<&'g serde_json::Value>,
+    grammar: &'g str,
+}
+
+/// No token of a text: the end of a text is neither counted nor part of a grammar.
+const NO_END: u32 = u32::MAX;
+
+impl SkeletonTexts {
+    /// Counts the tokens of all texts.
+    ///
+    /// # Errors
+    /// If the prompts cannot be read, one lacks a field, or the tokens of its texts cannot be followed.
+    pub fn tokens(self, job: &Job) -> Result<SkeletonTokens> {
+        let (prompts, processor, provenance) = self.begin(job)?;
+        let (mut parts, mut known): (Vec<PartTokens>, HashMap<String, usize>) = Default::default();
+        let mut counted = Vec::with_capacity(prompts.data.len());
+        for at in 0..prompts.data.len() {
+            job.check()?;
+            let constraint = constraint(&processor, &prompts, at)?;
+            let prompt = prompts.data[at].1.clone();
+            match constraint.graph().and_then(|graph| graph.tokens()) {
+                Ok(TextTokens { parts: found, tokens }) => {
+                    found.into_iter().for_each(|part| add(&mut parts, &mut known, part));
+                    counted.push(PromptTokens { prompt, tokens: Some(tokens), uncounted: None });
+                }
+                Err(error) => {
+                    counted.push(PromptTokens { prompt, tokens: None, uncounted: Some(error.to_string()) });
+                }
+            }
+        }
+        let is_constant = |prompt: &&PromptTokens| prompt.tokens.is_some_and(|[least, most]| least == most);
+        Ok(SkeletonTokens {
+            schema: TOKENS_SCHEMA,
+            skeleton: processor.skeleton().name.clone(),
+            tokenizer: processor.tokenizer().name.clone(),
+            parts,
+            constant: counted.iter().filter(is_constant).count() as u64,
+            prompts: counted,
+            provenance,
+        })
+    }
+
+    /// Writes a line with a grammar for each prompt.
+    ///
+    /// # Errors
+    /// As [`SkeletonTexts::tokens`], or if a prompt has no grammar.
+    pub fn grammars(
+        self,
+        format: GrammarFormat,
+        job: &Job,
+        put: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<SkeletonGrammars> {
+        let (prompts, processor, provenance) = self.begin(job)?;
+        let mut line_bytes = [u64::MAX, 0];
+        for at in 0..prompts.data.len() {
+            job.check()?;
+            let grammar = skeleton_grammar(&constraint(&processor, &prompts, at)?, format)?;
+            let line = GrammarLine { prompt: prompts.data[at].0.get("prompt"), grammar: &grammar };
+            let line =
+                serde_json::to_string(&line).map_err(|e| drift_core::Error::internal("a grammar", e))?;
+            line_bytes = [line_bytes[0].min(line.len() as u64), line_bytes[1].max(line.len() as u64)];
+            put(line.as_bytes())?;
+            put(b"\n")?;
+        }
+        let skeleton = processor.skeleton().name.clone();
+        let grammars = prompts.data.len() as u64;
+        Ok(SkeletonGrammars { skeleton, format, grammars, line_bytes, provenance })
+    }
+
+    fn begin(self, job: &Job) -> Result<(Prompts, Arc<SkeletonProcessor>, Provenance)> {
+        let prompts = Prompts::read(&self.prompts, job)?;
+        let provenance = Provenance::from_inputs(vec![self.tokenizer.source.clone(), prompts.input.clone()]);
+        let processor = SkeletonProcessor::new(Arc::new(self.tokenizer), Arc::new(self.skeleton), NO_END)?;
+        Ok((prompts, Arc::new(processor), provenance))
+    }
+}
+
+fn constraint(
+    processor: &Arc<SkeletonProcessor>,
+    prompts: &Prompts,
+    at: usize,
+) -> Result<SkeletonConstraint> {
+    let (data, place) = &prompts.data[at];
+    processor.constraint(data, data.get("prompt").and_then(|prompt| prompt.as_str()), place)
+}
+
+/// Adds the tokens of a part to those of other prompts.
+fn add(parts: &mut Vec<PartTokens>, known: &mut HashMap<String, usize>, part: PartTokens) {
+    let at = *known.entry(part.part.clone()).or_insert(parts.len());
+    match parts.get_mut(at) {
+        Some(other) => {
+            other.tokens = [other.tokens[0].min(part.tokens[0]), other.tokens[1].max(part.tokens[1])];
+        }
+        None => parts.push(part),
+    }
+}
