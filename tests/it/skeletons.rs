@@ -187,8 +187,8 @@ fn tokens_are_counted_over_all_texts() {
     assert_eq!(report["prompts"][1]["tokens"][0], report["prompts"][0]["tokens"][0]);
     assert!(report["prompts"][1]["tokens"][1].as_u64() > report["prompts"][0]["tokens"][1].as_u64());
     assert_eq!(report["constant"], 0);
-    let ran = folder.line("inspect --skeleton crystal-text --prompts prompts.jsonl");
-    let shown = ran.good().text();
+    let ran = folder.line("inspect --skeleton crystal-text --prompts prompts.jsonl").good();
+    let shown = ran.text();
     assert!(shown.contains("0 of 2 prompts take the same number in every text"), "{shown}");
 }
 

@@ -138,7 +138,7 @@ impl Chunk {
         let alphabet = dfa.alphabet();
         let mut shapes = Shapes::new();
         let mut candidates = Vec::new();
-        for (id, bytes) in spellings.of_model() {
+        for (id, bytes) in spellings.of_model().filter(|token| !spellings.is_unknown(token.0)) {
             if let (true, Ok(text)) =
                 (bytes.iter().all(|byte| alphabet.contains(byte)), std::str::from_utf8(bytes))
             {
