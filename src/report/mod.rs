@@ -24,6 +24,7 @@ mod coverage_view;
 pub mod covmat_view;
 pub mod design_page;
 pub mod design_view;
+mod drift_view;
 pub mod encodings_view;
 pub mod energy_view;
 mod ensemble_view;
@@ -38,6 +39,7 @@ pub mod flaws_view;
 #[cfg(feature = "generate")]
 pub mod floor_view;
 pub mod folders;
+mod forest_view;
 pub mod format;
 #[cfg(feature = "generate")]
 pub mod generate_view;
@@ -46,6 +48,7 @@ pub mod learned_view;
 #[cfg(feature = "generate")]
 pub mod mask_view;
 pub mod pairs_view;
+mod paper_view;
 pub mod plot;
 pub mod promises_view;
 mod row_sections;
@@ -62,6 +65,7 @@ pub mod tokens_view;
 pub mod trace;
 #[cfg(feature = "generate")]
 pub mod train_view;
+mod viewer;
 #[cfg(feature = "generate")]
 pub mod worst_view;
 

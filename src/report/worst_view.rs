@@ -3,7 +3,7 @@
 use super::chemistry_view::{ChemistryRow, chemistry_table, flatness_table};
 use super::eval_view::run_name;
 use super::html::Section;
-use super::row_sections::worst_texts;
+use super::viewer::worst_texts;
 use drift_core::constraint::ProcessorKind;
 use drift_engine::eval::record::{EvalReport, RunReport};
 

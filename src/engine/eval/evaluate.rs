@@ -101,6 +101,7 @@ pub fn evaluate(plan: &EvalPlan, molecules: &Molecules, kept: &mut Kept, job: &J
     let report = EvalReport {
         schema: SCHEMA.to_owned(),
         provenance: Provenance::from_inputs(gathered.inputs),
+        command: None,
         environment,
         protocol: protocol(plan, molecules, gathered.synthetic),
         interrupted: gathered.interrupted || kept.is_partial,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::certificate::Certificate;
 use super::classes::PartitionReport;
 use super::counts::Measures;
+use super::drawn::BlockDrift;
 use super::intervals::Intervals;
 use super::objective::Objective;
 use super::search::SearchSettings;
@@ -169,6 +170,9 @@ pub struct FitResult {
     pub class_conformers: u64,
     /// The placeholders per class of block; empty if they were not fitted.
     pub classes: Vec<PartitionReport>,
+    /// Blocks of the corpus beside placeholders, for the page alone: no file of results has them.
+    #[serde(skip)]
+    pub drawn: Vec<BlockDrift>,
 }
 
 /// A number of tokens, with the number of blocks that have it.
