@@ -14,7 +14,7 @@ use super::paper_view::{Summary, SummaryRow};
 use super::row_sections::{
     PageRow, coverage_plots, drift_plots, example_texts, harm_plot, has_drift, with_ranked_texts,
 };
-use super::viewer::worst_texts;
+use super::viewer::{WorstRow, worst_texts};
 use drift_data::audit::{AuditReport, AuditRun};
 
 /// The self-contained page: rows and their differences, errors, coverage and chemistry.
@@ -79,7 +79,12 @@ pub fn audit_page(report: &AuditReport) -> Page {
 
 /// The comparisons with the base row.
 fn pairs(report: &AuditReport) -> Vec<ForestPair<'_>> {
-    report.comparisons.iter().map(|pair| ForestPair { name: pair.row.full_name(), pair }).collect()
+    let several = report.runs.iter().any(|run| run.row.model != report.runs[0].row.model);
+    let pairs = report.comparisons.iter().map(|pair| {
+        let name = if several { pair.row.full_name() } else { pair.row.processor() };
+        ForestPair { name, pair }
+    });
+    pairs.collect()
 }
 
 /// The largest number of rows that the summary tells.
@@ -122,7 +127,8 @@ fn chemistry_section(section: &mut Section, report: &AuditReport) {
     for table in [chemistry_table(&rows), flatness_table(&rows)].into_iter().flatten() {
         section.table(&table);
     }
-    for run in report.runs.iter().filter(|run| !run.worst.is_empty()) {
-        worst_texts(section, &format!("`{}`", run.row.full_name()), &run.worst);
-    }
+    let rows = report.runs.iter().filter(|run| !run.worst.is_empty());
+    let rows: Vec<WorstRow<'_>> =
+        rows.map(|run| WorstRow { name: format!("`{}`", run.row.full_name()), texts: &run.worst }).collect();
+    worst_texts(section, &rows);
 }

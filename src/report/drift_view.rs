@@ -1,6 +1,7 @@
 //! Drift, drawn: a block of the corpus beside a placeholder, position by position.
 
-use super::html::{CellKind, Section, TokenCell, TokenRow};
+use super::html::Section;
+use super::token_row::{CellKind, TokenCell, TokenRow};
 use drift_core::encoding::Encoding;
 use drift_tune::placeholder::BlockDrift;
 
@@ -49,12 +50,6 @@ fn said(block: &BlockDrift) -> String {
         std::cmp::Ordering::Greater => {
             format!("{counts}: after `{}` the model must write {} more.", block.block, slots - tokens)
         }
-    }
-}
-
-impl TokenCell {
-    fn new(text: impl ToString, kind: CellKind) -> Self {
-        TokenCell { text: text.to_string(), kind }
     }
 }
 

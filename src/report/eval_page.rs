@@ -23,7 +23,7 @@ use drift_engine::eval::record::{EvalReport, RunReport, Seconds};
 /// The self-contained page: the cost of each logit processor, the errors, and the time by phase.
 pub fn eval_page(report: &EvalReport) -> Page {
     let rows: Vec<PageRow<'_>> = report.runs.iter().map(|run| page_row(report, run)).collect();
-    let lead = report.advice.first().cloned().unwrap_or_else(|| setting(report) + ".");
+    let lead = report.advice.first().cloned().unwrap_or_else(|| sentence(report));
     let mut page = Page::new("Generation under logit processors", lead)
         .section("Summary", |section| summary(report).write(section))
         .section("Advice", |section| {
@@ -104,7 +104,7 @@ fn summary(report: &EvalReport) -> Summary<'_> {
         rows.extend(base.into_iter().chain(other).map(|run| summary_row(report, run)));
     }
     Summary {
-        setting: setting(report) + ".",
+        setting: sentence(report),
         rows,
         base: NO_PROCESSOR.to_owned(),
         provenance: &report.provenance,
@@ -126,6 +126,11 @@ fn summary_row<'r>(report: &'r EvalReport, run: &'r RunReport) -> SummaryRow<'r>
         geometry: run.geometry.as_ref(),
         pair: report.comparisons.iter().find(|pair| pair.row == label),
     }
+}
+
+/// The setting as a sentence with its full stop, which the last of several parts may have already.
+fn sentence(report: &EvalReport) -> String {
+    setting(report).trim_end_matches('.').to_owned() + "."
 }
 
 /// A run as the shared sections show it.

@@ -60,6 +60,7 @@ pub mod stats_view;
 #[cfg(feature = "generate")]
 pub mod summary_view;
 pub mod table;
+pub mod token_row;
 pub mod tokens_view;
 #[cfg(feature = "generate")]
 pub mod trace;

@@ -37,16 +37,26 @@ pub(super) fn ranked_texts(section: &mut Section, rows: &[RankedRow<'_>]) {
     }
 }
 
-/// The texts of a row that break the most rules of chemistry.
-pub(super) fn worst_texts(section: &mut Section, row: &str, worst: &[PicturedText]) {
-    section.heading(&format!("The worst texts of {row}"));
-    section.paragraph(
-        "Texts that pass and break most rules for their size, one a molecule, laid onto the reference that is nearest \
-         atom by atom.",
-    );
-    section.note(LEGEND);
-    let views: Vec<MoleculeView> = worst.iter().map(|text| view(None, text)).collect();
-    section.views(&views);
+/// A row with the texts that break the most rules of chemistry.
+pub(super) struct WorstRow<'r> {
+    pub name: String,
+    pub texts: &'r [PicturedText],
+}
+
+/// The texts of each row that break the most rules of chemistry.
+pub(super) fn worst_texts(section: &mut Section, rows: &[WorstRow<'_>]) {
+    for (at, row) in rows.iter().enumerate() {
+        section.heading(&format!("The worst texts of {}", row.name));
+        if at == 0 {
+            section.paragraph(
+                "Texts that pass and break most rules for their size, one a molecule, laid onto the reference that is nearest \
+                 atom by atom.",
+            );
+            section.note(LEGEND);
+        }
+        let views: Vec<MoleculeView> = row.texts.iter().map(|text| view(None, text)).collect();
+        section.views(&views);
+    }
 }
 
 fn view(rank: Option<&str>, text: &PicturedText) -> MoleculeView {
@@ -157,7 +167,7 @@ mod tests {
         ranked_texts(&mut section, &rows);
         let html = super::super::Page::new("", "").section("", |own| *own = section).render();
         assert!(
-            html.contains("Best: <code>CC&lt;O</code>, text 3: 0.25 Å from the reference; 1 × "),
+            html.contains("Best: <code>CC&lt;O</code>, text 3: 0.250 Å from the reference; 1 × "),
             "{html}"
         );
         for part in

@@ -1,31 +1,16 @@
 //! Blocks of the corpus beside a placeholder, token by token: what the page of `fit` draws.
 
 use super::borders::inside;
+use super::forcing::Choice;
+use super::report::{BlockDrift, CandidateReport};
 use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::text::{self, skeleton};
 use drift_core::tokenizer::{BlockTokens, Tokenizer};
 use drift_data::corpus::Conformer;
 
-/// The tokens of a real block and of the placeholder in its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BlockDrift {
-    /// The placeholder, without brackets.
-    pub placeholder: String,
-    /// The text between the brackets of the real block.
-    pub block: String,
-    /// The FREE tokens of the placeholder in the context of the block; their number is F.
-    pub slots: Vec<String>,
-    /// The FREE tokens of the block in its context; their number is T.
-    pub tokens: Vec<String>,
-}
-
-impl BlockDrift {
-    /// What is left of the block under the template: its first F tokens.
-    pub fn left(&self) -> String {
-        self.tokens.iter().take(self.slots.len()).map(String::as_str).collect()
-    }
-}
+/// The largest number of placeholders beside the chosen one for which a block is drawn.
+const OTHERS: usize = 3;
 
 /// The conformers from which blocks are drawn, encoded.
 pub(super) struct DrawnBlocks<'c> {
@@ -55,6 +40,32 @@ impl<'c> DrawnBlocks<'c> {
             Ok(DrawnText { conformer, text, blocks })
         });
         Ok(DrawnBlocks { tokenizer, encoding, texts: texts.collect::<Result<_>>()? })
+    }
+
+    /// Blocks beside the chosen placeholder: one that loses tokens and one with junk, or else one that fits. Then one beside each of a
+    /// few other candidates that drift and force nothing.
+    ///
+    /// # Errors
+    /// As [`DrawnBlocks::first`].
+    pub(super) fn beside(
+        &self,
+        chosen: &Choice,
+        candidates: &[CandidateReport],
+        forcing: &[Choice],
+    ) -> Result<Vec<BlockDrift>> {
+        let (text, free) = (&*chosen.placeholder, u32::from(chosen.free));
+        let mut drawn = Vec::new();
+        drawn.extend(self.first(text, |tokens| tokens > free)?);
+        drawn.extend(self.first(text, |tokens| tokens < free)?);
+        if drawn.is_empty() {
+            drawn.extend(self.first(text, |tokens| tokens == free)?);
+        }
+        let others = candidates.iter().filter(|other| *other.placeholder != *text);
+        let others = others.filter(|other| forcing.iter().all(|one| one.placeholder != other.placeholder));
+        for CandidateReport { placeholder, free_tokens, .. } in others.take(OTHERS) {
+            drawn.extend(self.first(placeholder, |tokens| tokens != *free_tokens)?);
+        }
+        Ok(drawn)
     }
 
     /// The first block whose number of tokens `matches`, beside a placeholder; `None` if there is none.

@@ -39,7 +39,6 @@ pub use certificate::Certificate;
 pub use classes::{ClassReport, Judged, PartitionReport, best_partition};
 pub use comparison::ComparedHarm;
 pub use counts::{Measures, ReplayCounts, ReplayTotals};
-pub use drawn::BlockDrift;
 pub use fit::fit;
 pub use fitted::{FittedClasses, FittedFile, FittedPlaceholder};
 pub use front::front;
@@ -49,8 +48,8 @@ pub use objective::{Harm, Objective};
 pub use plan::{EncodingChoice, FitPlan};
 pub use replay::{BlockReplay, replay};
 pub use report::{
-    Alternative, CandidateReport, Conditions, CorpusReport, FitReport, FitResult, RefusedTokenizer, SCHEMA,
-    SearchReport, TokenCount,
+    Alternative, BlockDrift, CandidateReport, Conditions, CorpusReport, FitReport, FitResult,
+    RefusedTokenizer, SCHEMA, SearchReport, TokenCount,
 };
 pub(crate) use sample::{Reservoir, key_of_place};
 pub use search::{Assignment, SearchResult, SearchSettings, search};

@@ -9,7 +9,7 @@ use super::borders::{Crossing, borders, inside};
 use super::certificate::Certificate;
 use super::classes::{ClassPlan, Sampled, analyse};
 use super::counts::{ReplayCounts, ReplayTotals};
-use super::drawn::{BlockDrift, DrawnBlocks};
+use super::drawn::DrawnBlocks;
 use super::first_pass::{FirstPass, Sample};
 use super::forcing::{Choice, MOST_CROSSED, apart, lost, refused};
 use super::front::front;
@@ -32,9 +32,6 @@ use drift_data::corpus::Conformer;
 
 /// The number of conformers that one piece of work replays.
 const CHUNK: usize = 256;
-
-/// The largest number of placeholders beside the chosen one for which a block is drawn.
-const OTHERS_DRAWN: usize = 3;
 
 /// The annealing steps for a single placeholder, and for one per class.
 const STEPS: [u64; 2] = [4_000, 2_000];
@@ -200,9 +197,9 @@ impl<'t> Task<'t> {
         let exact = conditions.broken.is_none();
         let certificate = exact.then(|| self.certificate(objective, chosen));
         let without_tolerance = exact.then(|| self.certificate(&strict, alternative));
-        let drawn = self.drawn(chosen, &candidates, first_pass)?;
+        let drawn = DrawnBlocks::new(tokenizer, self.encoding, &first_pass.first)?;
         Ok(Ok(FitResult {
-            drawn,
+            drawn: drawn.beside(chosen, &candidates, &self.forcing)?,
             tokenizer: tokenizer.name.clone(),
             tokenizer_sha256: tokenizer.source.sha256.clone(),
             encoding: self.encoding,
@@ -237,30 +234,6 @@ impl<'t> Task<'t> {
             class_conformers: sample.len() as u64,
             classes: if plan.classes { self.classes(objective, plan.seed)? } else { Vec::new() },
         }))
-    }
-
-    /// Blocks beside the chosen placeholder: one that loses tokens and one with junk, or else one that fits. Then one beside each
-    /// other candidate that drifts.
-    fn drawn(
-        &self,
-        chosen: &Choice,
-        candidates: &[CandidateReport],
-        first_pass: &FirstPass,
-    ) -> Result<Vec<BlockDrift>> {
-        let blocks = DrawnBlocks::new(self.counter.tokenizer(), self.encoding, &first_pass.first)?;
-        let (text, free) = (&*chosen.placeholder, u32::from(chosen.free));
-        let mut drawn = Vec::new();
-        drawn.extend(blocks.first(text, |tokens| tokens > free)?);
-        drawn.extend(blocks.first(text, |tokens| tokens < free)?);
-        if drawn.is_empty() {
-            drawn.extend(blocks.first(text, |tokens| tokens == free)?);
-        }
-        let others = candidates.iter().filter(|other| *other.placeholder != *text);
-        let others = others.filter(|other| self.forcing.iter().all(|c| c.placeholder != other.placeholder));
-        for CandidateReport { placeholder, free_tokens, .. } in others.take(OTHERS_DRAWN) {
-            drawn.extend(blocks.first(placeholder, |tokens| tokens != *free_tokens)?);
-        }
-        Ok(drawn)
     }
 
     fn certificate(&self, objective: &Objective, choice: &Choice) -> Certificate {
