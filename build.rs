@@ -20,6 +20,7 @@ fn main() {
     all_tests();
     shared();
     python();
+    programs();
 }
 
 /// `DRIFT_REVISION`: the git revision; not set outside a checkout. The crates below would have to be compiled anew after every commit if they
@@ -68,6 +69,28 @@ fn python() {
         if output(&python, &["-c", &found]).as_deref() == Some("True") {
             println!("cargo:rustc-cfg={name}");
         }
+    }
+}
+
+/// Programs that a test runs, with the `cfg` flags by which it asks for them; and `is_root`, which may write everywhere.
+fn programs() {
+    for (name, program, arguments) in
+        [("has_script", "script", ["--version"]), ("has_parallel", "parallel", ["--version"])]
+    {
+        println!("cargo:rustc-check-cfg=cfg({name})");
+        if output(program, &arguments).is_some() {
+            println!("cargo:rustc-cfg={name}");
+        }
+    }
+    println!("cargo:rustc-check-cfg=cfg(has_cxx)");
+    println!("cargo:rerun-if-env-changed=CXX");
+    let named = std::env::var("CXX").ok().into_iter();
+    if named.chain(["c++".to_owned(), "g++".to_owned()]).any(|cxx| output(&cxx, &["--version"]).is_some()) {
+        println!("cargo:rustc-cfg=has_cxx");
+    }
+    println!("cargo:rustc-check-cfg=cfg(is_root)");
+    if output("id", &["-u"]).as_deref() == Some("0") {
+        println!("cargo:rustc-cfg=is_root");
     }
 }
 

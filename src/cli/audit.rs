@@ -248,7 +248,8 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
     files.check(all.writes("--energy-cache", args.energy.cache())?, taken)?;
     let by_text = files.verdicts.is_some() || files.matrix.is_some() || files.molecules.is_some();
     let plan = plan(args, by_text, job)?;
-    let audited = audit_texts(&plan, job)?;
+    let mut audited = audit_texts(&plan, job)?;
+    audited.report.command = invocation.command();
     list(&audited.report, listed.as_deref())?;
     files.write(&audited, plan.request.molecule_measures(), output)?;
     show(&audited, (to.as_deref(), &files), output)
@@ -269,7 +270,8 @@ pub(super) fn merge(
     let all = all.writes("-o", not_stdout(to))?.writes("--energy-cache", args.energy.cache())?;
     files.check(all, taken)?;
     let plan = plan(args, true, job)?;
-    let audited = merge_audited(&plan, parts, job)?;
+    let mut audited = merge_audited(&plan, parts, job)?;
+    audited.report.command = Some(Invocation::command_of(manifest));
     files.write(&audited, plan.request.molecule_measures(), output)?;
     show(&audited, (to, &files), output)
 }

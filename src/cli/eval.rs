@@ -43,7 +43,8 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
         check_shards(format!("--shard {shard}"), shard.of(), &molecules)?;
         return show_shard(shard, &evaluate_shard(&plan, &molecules, &mut kept, job)?, output);
     }
-    let evaluation = evaluate(&plan, &molecules, &mut kept, job)?;
+    let mut evaluation = evaluate(&plan, &molecules, &mut kept, job)?;
+    evaluation.report.command = invocation.command();
     if evaluation.report.interrupted && evaluation.texts.is_empty() {
         return Err(Error::Interrupted.into());
     }
@@ -94,7 +95,8 @@ pub(super) fn merge(
     one_run(&args, &plan)?;
     let molecules = told_molecules(&args.generate, &plan.generate, job, output)?;
     let mut kept = TextStore::merged(shards, is_partial)?;
-    let evaluation = evaluate(&plan, &molecules, &mut kept, job)?;
+    let mut evaluation = evaluate(&plan, &molecules, &mut kept, job)?;
+    evaluation.report.command = Some(Invocation::command_of(manifest));
     targets.write(&plan, &evaluation, None)?;
     match output.json || targets.folder.as_deref().is_some_and(is_stdout) {
         true => output.document(&evaluation.report),

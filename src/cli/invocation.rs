@@ -7,7 +7,8 @@ use std::path::Path;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory};
 
-use super::paths::inputs;
+use super::paths::{OUTPUTS, inputs};
+use drift_core::command::DriftCommand;
 use drift_core::error::Error;
 use drift_core::run_files::RunFiles;
 use drift_data::shard::{Manifest, Shard};
@@ -104,6 +105,32 @@ impl Invocation {
         let mut rest = self.clone();
         rest.options.retain(|name, _| !names.contains(&&**name));
         rest
+    }
+
+    /// The command, as a reader can run it again: without files that it wrote, and without what changes no result. `None` if a value
+    /// is not UTF-8.
+    pub(super) fn command(&self) -> Option<String> {
+        self.manifest(None).ok().map(|manifest| Invocation::command_of(&manifest))
+    }
+
+    /// The command of a manifest, as [`Invocation::command`].
+    pub(super) fn command_of(manifest: &Manifest) -> String {
+        let named = manifest.options.iter().filter(|(name, _)| !OUTPUTS.contains(&&***name));
+        let mut command = DriftCommand::new(&manifest.verb);
+        for (name, values) in named.clone().filter(|(name, _)| *name != UNNAMED) {
+            let flag = format!("--{name}");
+            if values.is_empty() {
+                command = command.word(&flag);
+            }
+            // A value may begin with a hyphen.
+            for value in values {
+                command = command.word(&format!("{flag}={value}"));
+            }
+        }
+        for value in named.filter(|(name, _)| *name == UNNAMED).flat_map(|(_, values)| values) {
+            command = command.word(value);
+        }
+        command.line()
     }
 
     /// The arguments in a manifest.

@@ -35,6 +35,8 @@ mod invocation;
 mod merge;
 mod mine;
 mod molecule_lines;
+#[cfg(all(test, feature = "generate"))]
+mod options_page;
 mod output;
 mod paths;
 mod progress;

@@ -12,7 +12,7 @@ use drift_core::encoding::Encoding;
 use drift_core::run_files::RunFiles;
 
 /// The options that name a file or folder to write.
-const OUTPUTS: [&str; 12] = [
+pub(super) const OUTPUTS: [&str; 12] = [
     "output",
     "html",
     "texts",

@@ -40,6 +40,11 @@ impl DriftCommand {
         DriftCommand { line: format!("drift {verb}") }
     }
 
+    /// The line, as it is typed.
+    pub fn line(self) -> String {
+        self.line
+    }
+
     /// With one more word, such as a SMILES.
     #[must_use]
     pub fn word(mut self, word: &str) -> Self {

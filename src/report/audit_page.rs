@@ -6,12 +6,15 @@ use super::audit_view::{
 };
 use super::chemistry_view::{chemistry_table, flatness_table};
 use super::energy_view::energy_table;
+use super::forest_view::{ForestPair, paired_differences};
 use super::format::thousands;
 use super::html::{Page, Section};
 use super::pairs_view::{audit_comparison_table, rows_table};
+use super::paper_view::{Summary, SummaryRow};
 use super::row_sections::{
-    PageRow, coverage_plots, drift_plots, example_texts, harm_plot, has_drift, worst_texts,
+    PageRow, coverage_plots, drift_plots, example_texts, harm_plot, has_drift, with_ranked_texts,
 };
+use super::viewer::{WorstRow, worst_texts};
 use drift_data::audit::{AuditReport, AuditRun};
 
 /// The self-contained page: rows and their differences, errors, coverage and chemistry.
@@ -25,14 +28,18 @@ pub fn audit_page(report: &AuditReport) -> Page {
         thousands(counts.passed)
     );
     let lead = report.advice.first().cloned().unwrap_or_else(|| setting.clone());
-    let mut page = Page::new("Generated texts", lead).section("Rows", |section| {
-        section.paragraph(&setting).list(&report.advice).list(&report.warnings);
-        for table in [rows_table(report), audit_comparison_table(report)].into_iter().flatten() {
-            section.table(&table);
-        }
+    let mut page = Page::new("Generated texts", lead);
+    page = page.section("Summary", |section| summary(report, setting).write(section));
+    page = page.section("Rows", |section| {
+        section.list(&report.advice).list(&report.warnings);
+        rows_table(report).iter().for_each(|table| _ = section.table(table));
         section.table(&audit_table(report)).table(&their_table(report));
         section.svg(&harm_plot(&rows), "Blocks that are not three numbers, or that lost or gained digits.");
+        if let (Some(base), Some(table)) = (&report.against_row, audit_comparison_table(report)) {
+            paired_differences(section, base, &pairs(report), &table);
+        }
     });
+    page = with_ranked_texts(page, &rows);
     if report.total.geometry.is_some() {
         page = page.section("Coverage and matching", |section| {
             for table in [geometry_table(report), audit_coverage_table(report)].into_iter().flatten() {
@@ -70,6 +77,38 @@ pub fn audit_page(report: &AuditReport) -> Page {
     page.section("Provenance", |section| _ = section.provenance(&report.provenance))
 }
 
+/// The comparisons with the base row.
+fn pairs(report: &AuditReport) -> Vec<ForestPair<'_>> {
+    let several = report.runs.iter().any(|run| run.row.model != report.runs[0].row.model);
+    let pairs = report.comparisons.iter().map(|pair| {
+        let name = if several { pair.row.full_name() } else { pair.row.processor() };
+        ForestPair { name, pair }
+    });
+    pairs.collect()
+}
+
+/// The largest number of rows that the summary tells.
+const TOLD: usize = 4;
+
+/// The summary: the first rows.
+fn summary(report: &AuditReport, setting: String) -> Summary<'_> {
+    let rows = report.runs.iter().take(TOLD).map(|run| SummaryRow {
+        name: format!("texts of `{}`", run.row.full_name()),
+        counts: &run.counts,
+        passed_interval: run.passed_interval,
+        chemistry: &run.chemistry,
+        geometry: run.geometry.as_ref(),
+        pair: report.comparisons.iter().find(|pair| pair.row == run.row),
+    });
+    Summary {
+        setting,
+        rows: rows.collect(),
+        base: report.against_row.as_deref().map(|base| format!("`{base}`")).unwrap_or_default(),
+        provenance: &report.provenance,
+        command: report.command.as_deref(),
+    }
+}
+
 /// A row as the shared sections show it.
 fn page_row(run: &AuditRun) -> PageRow<'_> {
     PageRow {
@@ -79,6 +118,7 @@ fn page_row(run: &AuditRun) -> PageRow<'_> {
         coverage: &run.coverage,
         drift: run.drift.as_ref(),
         examples: &run.examples,
+        ranked: &run.ranked,
     }
 }
 
@@ -87,7 +127,8 @@ fn chemistry_section(section: &mut Section, report: &AuditReport) {
     for table in [chemistry_table(&rows), flatness_table(&rows)].into_iter().flatten() {
         section.table(&table);
     }
-    for run in report.runs.iter().filter(|run| !run.worst.is_empty()) {
-        worst_texts(section, &format!("`{}`", run.row.full_name()), &run.worst);
-    }
+    let rows = report.runs.iter().filter(|run| !run.worst.is_empty());
+    let rows: Vec<WorstRow<'_>> =
+        rows.map(|run| WorstRow { name: format!("`{}`", run.row.full_name()), texts: &run.worst }).collect();
+    worst_texts(section, &rows);
 }

@@ -6,11 +6,13 @@ use super::eval_view::{
     placeholder_table, probability_table, run_name, setting, starts,
 };
 use super::floor_view::floor_table;
+use super::forest_view::{ForestPair, paired_differences};
 use super::html::{Page, Section};
 use super::mask_view::mask_section;
+use super::paper_view::{Summary, SummaryRow};
 use super::plot::{Bar, BarChart, BarValue, Scale, bars};
 use super::row_sections::{
-    PageRow, coverage_plots, drift_plots, example_texts, harm_plot, has_drift, share_bar,
+    PageRow, coverage_plots, drift_plots, example_texts, harm_plot, has_drift, share_bar, with_ranked_texts,
 };
 use super::table::Table;
 use super::worst_view::chemistry_section;
@@ -21,10 +23,11 @@ use drift_engine::eval::record::{EvalReport, RunReport, Seconds};
 /// The self-contained page: the cost of each logit processor, the errors, and the time by phase.
 pub fn eval_page(report: &EvalReport) -> Page {
     let rows: Vec<PageRow<'_>> = report.runs.iter().map(|run| page_row(report, run)).collect();
-    let lead = report.advice.first().cloned().unwrap_or_else(|| setting(report));
+    let lead = report.advice.first().cloned().unwrap_or_else(|| sentence(report));
     let mut page = Page::new("Generation under logit processors", lead)
+        .section("Summary", |section| summary(report).write(section))
         .section("Advice", |section| {
-            section.paragraph(&setting(report)).list(&report.advice);
+            section.list(&report.advice);
         })
         .section("What each logit processor costs", |section| {
             section.table(&outcome_table(report));
@@ -33,10 +36,10 @@ pub fn eval_page(report: &EvalReport) -> Page {
             }
             section
                 .svg(&harm_plot(&rows), "Blocks that are not three numbers, or that lost or gained digits.");
-            if !report.comparisons.is_empty() {
-                section.table(&comparison_table(report));
-            }
-        })
+            paired_differences(section, NO_PROCESSOR, &pairs(report), &comparison_table(report));
+        });
+    page = with_ranked_texts(page, &rows);
+    page = page
         .section("Coverage and matching", |section| coverage_section(section, report, &rows))
         .section("Chemistry beside grammar", |section| chemistry_section(section, report))
         .section("Where the time goes", |section| {
@@ -78,6 +81,58 @@ pub fn eval_page(report: &EvalReport) -> Page {
     })
 }
 
+/// The base row of an evaluation, in words.
+const NO_PROCESSOR: &str = "no logit processor";
+
+/// The comparisons with no logit processor.
+fn pairs(report: &EvalReport) -> Vec<ForestPair<'_>> {
+    let several = report.runs.iter().any(|run| run.model != report.runs[0].model);
+    let pairs = report.comparisons.iter().map(|pair| {
+        let model = pair.row.model.as_deref().filter(|_| several).map(|model| format!("{model} "));
+        ForestPair { name: model.unwrap_or_default() + &pair.row.processor(), pair }
+    });
+    pairs.collect()
+}
+
+/// The summary: for each model the row without a logit processor, and that of the automaton or else the first other one.
+fn summary(report: &EvalReport) -> Summary<'_> {
+    let mut rows = Vec::new();
+    for runs in report.runs.chunk_by(|a, b| a.model == b.model) {
+        let base = runs.iter().find(|run| run.lp == ProcessorKind::None);
+        let mut others = runs.iter().filter(|run| run.lp != ProcessorKind::None);
+        let other = others.clone().find(|run| run.lp == ProcessorKind::Automaton).or_else(|| others.next());
+        rows.extend(base.into_iter().chain(other).map(|run| summary_row(report, run)));
+    }
+    Summary {
+        setting: sentence(report),
+        rows,
+        base: NO_PROCESSOR.to_owned(),
+        provenance: &report.provenance,
+        command: report.command.as_deref(),
+    }
+}
+
+fn summary_row<'r>(report: &'r EvalReport, run: &'r RunReport) -> SummaryRow<'r> {
+    let under = match run.lp {
+        ProcessorKind::None => NO_PROCESSOR.to_owned(),
+        _ => format!("`{}`", run.label()),
+    };
+    let label = run.row_label();
+    SummaryRow {
+        name: format!("texts of `{}` under {under}", run.model),
+        counts: &run.outcome,
+        passed_interval: run.passed_interval,
+        chemistry: &run.chemistry,
+        geometry: run.geometry.as_ref(),
+        pair: report.comparisons.iter().find(|pair| pair.row == label),
+    }
+}
+
+/// The setting as a sentence with its full stop, which the last of several parts may have already.
+fn sentence(report: &EvalReport) -> String {
+    setting(report).trim_end_matches('.').to_owned() + "."
+}
+
 /// A run as the shared sections show it.
 fn page_row<'r>(report: &EvalReport, run: &'r RunReport) -> PageRow<'r> {
     PageRow {
@@ -87,6 +142,7 @@ fn page_row<'r>(report: &EvalReport, run: &'r RunReport) -> PageRow<'r> {
         coverage: &run.coverage,
         drift: Some(&run.drift),
         examples: &run.examples,
+        ranked: &run.ranked,
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Views of [`FitReport`] and its parts. Shares are fractions of 1.
 
+use super::drift_view::drawn_blocks;
 use super::fit_view::{certificate_table, classes_table, figures, grounds, lead, refusal, table};
 use super::format::{angstrom, encoding_name, percent, thousands};
 use super::html::{Page, Section};
@@ -37,9 +38,9 @@ pub fn fit_page(report: &FitReport) -> Page {
 }
 
 fn result_section(section: &mut Section, result: &FitResult, objective: &Objective) {
+    section.paragraph(&lead(result)).table(&table(result));
+    drawn_blocks(section, &result.drawn, result.encoding);
     section
-        .paragraph(&lead(result))
-        .table(&table(result))
         .svg(&distribution_plot(result), "How many FREE tokens a real block takes in its context (T). A template gives every block the same number (F), so every other column drifts.")
         .svg(&drift_plot(result), "Drift by placeholder. Junk slots: T < F, the model must fill positions that the coordinate does not need. Truncated: T > F, the last tokens are lost.")
         .svg(&harm_plot(result), "The mean RMSD that truncation causes, by replay, over the conformers that can still be read, on a logarithmic scale. Junk slots are not in it.")

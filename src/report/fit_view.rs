@@ -323,6 +323,7 @@ pub(super) mod tests {
                 reached_bound: true,
                 reached_chosen: true,
             },
+            drawn: vec![],
             class_conformers: 0,
             classes: Vec::new(),
         }

@@ -1,15 +1,18 @@
-//! Self-contained HTML pages: inline CSS and SVG, no scripts, nothing to load.
+//! Self-contained HTML pages: inline CSS and SVG, nothing to load. The only script is that of the 3D viewer, in pages that have one.
 
 use std::fmt::Write as _;
 
 use super::format::thousands;
 use super::plot::palette;
 use super::table::{Kind, Table};
+use super::token_row::TokenRow;
 use drift_core::job::Provenance;
 
-/// The number of characters of a table row that fit into a window 1,100 pixels wide. Margins and a scroll bar leave 1,053 pixels, and a
-/// digit takes up to 8.3 of them in the widest of the usual fonts (DejaVu Sans, 13 pixels).
-const PAGE_CHARACTERS: usize = 126;
+/// The script of the 3D viewer.
+const VIEWER: &str = include_str!("viewer.js");
+
+/// The part of the style sheet without colours of plots.
+const STYLE: &str = include_str!("page.css");
 
 /// A page: a title, a sentence with the main result, sections.
 #[derive(Debug, Clone, Default)]
@@ -17,24 +20,41 @@ pub struct Page {
     title: String,
     lead: String,
     body: String,
+    /// Whether it needs the script of the viewer.
+    has_views: bool,
 }
 
 /// A section that is being written. Each call appends to it. Text is escaped, and `` `code` `` is set as code.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
     body: String,
+    has_views: bool,
+}
+
+/// A molecule in the 3D viewer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MoleculeView {
+    /// The line below it.
+    pub caption: String,
+    /// Its name for readers who cannot see it.
+    pub label: String,
+    /// The data of the viewer, as JSON.
+    pub data: String,
+    /// The static picture, where no script runs and in print.
+    pub svg: String,
 }
 
 impl Page {
     /// A page without sections.
     pub fn new(title: impl Into<String>, lead: impl Into<String>) -> Self {
-        Page { title: title.into(), lead: lead.into(), body: String::new() }
+        Page { title: title.into(), lead: lead.into(), ..Page::default() }
     }
 
     /// Adds a section, written by `write`.
     pub fn section(mut self, heading: &str, write: impl FnOnce(&mut Section)) -> Self {
         let mut section = Section::default();
         write(&mut section);
+        self.has_views |= section.has_views;
         self.body.push_str(&format!("<section>\n<h2>{}</h2>\n{}</section>\n", inline(heading), section.body));
         self
     }
@@ -46,10 +66,11 @@ impl Page {
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <title>{title}</title>\n<style>\n{css}</style>\n</head>\n<body>\n<main>\n\
-             <h1>{heading}</h1>\n<p class=\"lead\">{lead}</p>\n{body}</main>\n</body>\n</html>\n",
+             <h1>{heading}</h1>\n<p class=\"lead\">{lead}</p>\n{body}</main>\n{script}</body>\n</html>\n",
             css = css(),
             heading = inline(&self.title),
             body = self.body,
+            script = if self.has_views { format!("<script>\n{VIEWER}</script>\n") } else { String::new() },
         )
     }
 }
@@ -72,15 +93,72 @@ impl Section {
         self.push(&format!("<ul>\n{items}</ul>\n"))
     }
 
-    /// Adds a table. If it is wider than the page, its further columns follow below; on a narrow screen it scrolls sideways.
+    /// Adds a paragraph in small letters.
+    pub fn note(&mut self, text: &str) -> &mut Self {
+        self.push(&format!("<p class=\"note\">{}</p>\n", inline(text)))
+    }
+
+    /// Adds a text that a reader copies: a command.
+    pub fn command(&mut self, text: &str) -> &mut Self {
+        self.push(&format!("<pre><code>{}</code></pre>\n", escape(text)))
+    }
+
+    /// Adds a part that a reader opens.
+    pub fn details(&mut self, summary: &str, write: impl FnOnce(&mut Section)) -> &mut Self {
+        self.opened(false, summary, write)
+    }
+
+    /// Adds a part that a reader opens and closes.
+    pub fn opened(&mut self, is_open: bool, summary: &str, write: impl FnOnce(&mut Section)) -> &mut Self {
+        let mut inner = Section::default();
+        write(&mut inner);
+        self.has_views |= inner.has_views;
+        let open = if is_open { " open" } else { "" };
+        self.push(&format!(
+            "<details{open}>\n<summary>{}</summary>\n{}</details>\n",
+            inline(summary),
+            inner.body
+        ))
+    }
+
+    /// Adds molecules side by side, in the 3D viewer.
+    pub fn views(&mut self, views: &[MoleculeView]) -> &mut Self {
+        self.has_views = true;
+        self.push("<div class=\"views\">\n");
+        for MoleculeView { caption, label, data, svg } in views {
+            self.push(&format!(
+                "<figure data-label=\"{}\" data-molecule=\"{}\">\n<div class=\"wide still\">\n{}</div>\n\
+                 <figcaption>{}</figcaption>\n</figure>\n",
+                escape(label),
+                escape(data),
+                without_namespace(svg),
+                inline(caption)
+            ));
+        }
+        self.push("</div>\n")
+    }
+
+    /// Adds rows of tokens, position by position.
+    pub fn tokens(&mut self, rows: &[TokenRow]) -> &mut Self {
+        self.push("<div class=\"wide\">\n<table class=\"tokens\">\n<tbody>\n");
+        for row in rows {
+            let cells = row.cells.iter().map(|cell| {
+                format!("<td><span class=\"{}\">{}</span></td>", cell.kind.class(), escape(&cell.text))
+            });
+            let cells: String = cells.collect();
+            self.push(&format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", inline(&row.name)));
+        }
+        self.push("</tbody>\n</table>\n</div>\n")
+    }
+
+    /// Adds a table: each row is one row, however wide; a table wider than the window scrolls sideways.
     pub fn table(&mut self, table: &Table) -> &mut Self {
         self.push(&table_html(table))
     }
 
     /// Adds a plot of [`super::plot`], with a caption below.
     pub fn svg(&mut self, svg: &str, caption: &str) -> &mut Self {
-        // Inside HTML the namespace is implied. Without it the page contains no URL at all.
-        let inner = svg.replace(" xmlns=\"http://www.w3.org/2000/svg\"", "");
+        let inner = without_namespace(svg);
         let caption = inline(caption);
         self.push(&format!(
             "<figure>\n<div class=\"wide\">\n{inner}</div>\n<figcaption>{caption}</figcaption>\n</figure>\n"
@@ -119,6 +197,11 @@ impl Section {
     }
 }
 
+/// Inside HTML the namespace is implied. Without it the page contains no URL at all.
+fn without_namespace(svg: &str) -> String {
+    svg.replace(" xmlns=\"http://www.w3.org/2000/svg\"", "")
+}
+
 fn table_html(table: &Table) -> String {
     let class = |kind| match kind {
         Kind::Text => "",
@@ -126,29 +209,27 @@ fn table_html(table: &Table) -> String {
         Kind::Number => " class=\"n\"",
     };
     let mut out = String::new();
-    for (block, columns) in table.blocks(Some(PAGE_CHARACTERS)).iter().enumerate() {
-        out.push_str("<div class=\"wide\">\n<table>\n");
-        if block == 0 && !table.title.is_empty() {
-            out.push_str(&format!("<caption>{}</caption>\n", inline(&table.title)));
-        }
-        out.push_str("<thead>\n<tr>");
-        for column in columns.iter().map(|&index| &table.columns[index]) {
-            // The heading of a code column is ordinary text.
-            let class = if column.kind == Kind::Number { " class=\"n\"" } else { "" };
-            let title = inline(&column.title.replace('\n', " "));
-            out.push_str(&format!("<th scope=\"col\"{class}>{title}</th>"));
-        }
-        out.push_str("</tr>\n</thead>\n<tbody>\n");
-        for row in &table.rows {
-            out.push_str(if row.strong { "<tr class=\"strong\">" } else { "<tr>" });
-            for &index in columns {
-                let cell = row.cells.get(index).map_or("", String::as_str);
-                out.push_str(&format!("<td{}>{}</td>", class(table.columns[index].kind), escape(cell)));
-            }
-            out.push_str("</tr>\n");
-        }
-        out.push_str("</tbody>\n</table>\n</div>\n");
+    out.push_str("<div class=\"wide\">\n<table>\n");
+    if !table.title.is_empty() {
+        out.push_str(&format!("<caption>{}</caption>\n", inline(&table.title)));
     }
+    out.push_str("<thead>\n<tr>");
+    for column in &table.columns {
+        // The heading of a code column is ordinary text.
+        let class = if column.kind == Kind::Number { " class=\"n\"" } else { "" };
+        let title = inline(&column.title.replace('\n', " "));
+        out.push_str(&format!("<th scope=\"col\"{class}>{title}</th>"));
+    }
+    out.push_str("</tr>\n</thead>\n<tbody>\n");
+    for row in &table.rows {
+        out.push_str(if row.strong { "<tr class=\"strong\">" } else { "<tr>" });
+        for (index, column) in table.columns.iter().enumerate() {
+            let cell = row.cells.get(index).map_or("", String::as_str);
+            out.push_str(&format!("<td{}>{}</td>", class(column.kind), escape(cell)));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody>\n</table>\n</div>\n");
     for note in &table.notes {
         out.push_str(&format!("<p class=\"note\">{}</p>\n", inline(note)));
     }
@@ -195,35 +276,13 @@ fn css() -> String {
     let (ink, grid, paper) = (palette::INK, palette::GRID, palette::PAPER);
     format!(
         ":root{{color-scheme:light dark;--ink:{ink};--soft:#57606a;--line:{grid};--paper:{paper};--mark:#eef5fb}}
-@media (prefers-color-scheme:dark){{:root{{--ink:#e6edf3;--soft:#9da7b3;--line:#3a424c;--paper:#14181d;--mark:#1d2b38}}}}
-*{{box-sizing:border-box}}
-body{{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}}
-main{{max-width:68rem;margin:0 auto;padding:1.5rem 1rem 4rem}}
-h1{{font-size:1.7rem;line-height:1.2;margin:0 0 .5rem}}
-h2{{font-size:1.25rem;margin:2.5rem 0 .5rem;padding-top:1rem;border-top:1px solid var(--line)}}
-h3{{font-size:1.05rem;margin:1.5rem 0 .25rem}}
-p,ul{{margin:.5rem 0;max-width:46rem}}
-.lead{{font-size:1.1rem}}
-.note,figcaption,caption{{color:var(--soft);font-size:.9rem}}
-code,.c{{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:.92em}}
-code{{overflow-wrap:anywhere}}
-mark{{background:#ffd8d3;color:#8f1d12}}
-.wide{{overflow-x:auto}}
-table{{border-collapse:collapse;margin:.75rem 0;font-size:.8125rem;font-variant-numeric:tabular-nums}}
-caption{{text-align:left;padding-bottom:.25rem}}
-th,td{{padding:.3rem .75rem .3rem 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}}
-th{{font-weight:600;vertical-align:bottom}}
-.n{{text-align:right}}
-td.n,td.c{{white-space:nowrap}}
-.strong td{{font-weight:600;background:var(--mark)}}
-figure{{margin:1rem 0}}
-figcaption{{max-width:46rem}}
-svg{{display:block;width:100%;min-width:30rem;max-width:45rem;height:auto}}
+@media screen and (prefers-color-scheme:dark){{:root{{--ink:#e6edf3;--soft:#9da7b3;--line:#3a424c;--paper:#14181d;--mark:#1d2b38}}}}
 svg text{{fill:var(--ink)}}
 svg [stroke=\"{ink}\"]{{stroke:var(--ink)}}
 svg [stroke=\"{grid}\"]{{stroke:var(--line)}}
+svg rect[fill=\"{ink}\"]{{fill:var(--ink)}}
 svg rect[fill=\"{paper}\"]{{fill:var(--paper)}}
-"
+{STYLE}"
     )
 }
 
@@ -261,26 +320,44 @@ mod tests {
     }
 
     #[test]
-    fn wide_tables_go_on_below_under_the_name_of_each_row() {
+    fn a_row_of_a_wide_table_stays_one_row() {
         let mut table = Table::new("wide").code("model").code("logit processor");
-        for column in 0..12 {
+        for column in 0..40 {
             table = table.number(&format!("figure {column}"));
         }
-        let cells =
-            ["qwen-like", "allowlist 0.0000,0.0000,0.0000"].into_iter().chain(["+0.005 [-0.003]"; 12]);
-        table.row(cells);
+        table.row(["qwen-like", "allowlist 0.0000,0.0000,0.0000"].into_iter().chain(["+0.005 [-0.003]"; 40]));
         let html = table_html(&table);
-        let parts = html.matches("<table>").count();
-        assert!(parts > 1, "{html}");
-        assert_eq!(html.matches("allowlist").count(), parts, "each part says whose figures they are");
-        assert_eq!(html.matches("+0.005").count(), 12, "each figure stands once");
-        assert_eq!(html.matches("<caption>").count(), 1);
+        assert_eq!((html.matches("<table>").count(), html.matches("<tr>").count()), (1, 2), "{html}");
+        assert_eq!((html.matches("allowlist").count(), html.matches("+0.005").count()), (1, 40));
+    }
+
+    #[test]
+    fn the_script_stands_only_where_it_draws_and_loads_nothing() {
+        let view = MoleculeView {
+            caption: "`C<`".to_owned(),
+            label: "C<".to_owned(),
+            data: "{\"a\":\"<\"}".to_owned(),
+            svg: "<svg xmlns=\"http://www.w3.org/2000/svg\"></svg>\n".to_owned(),
+        };
+        let html = Page::new("", "")
+            .section("", |section| {
+                section.details("More", |section| _ = section.views(&[view]));
+            })
+            .render();
+        assert_eq!(html.matches("<script>").count(), 1);
+        assert!(html.contains("data-molecule=\"{&quot;a&quot;:&quot;&lt;&quot;}\""));
+        for text in
+            ["http", "//", "src=", "href=", "url(", "import", "fetch", "XMLHttp", "eval(", "innerHTML"]
+        {
+            assert!(!html.contains(text), "{text}");
+        }
+        assert!(!page().contains("<script>"));
     }
 
     #[test]
     fn nothing_is_loaded() {
         let html = page();
-        for text in ["http://", "https://", "src=", "href=", "url(", "@import", "<script", "<link"] {
+        for text in ["http:", "https:", "src=", "href=", "url(", "@import", "<script", "<link"] {
             assert!(!html.contains(text), "{text}");
         }
     }

@@ -24,6 +24,7 @@ mod coverage_view;
 pub mod covmat_view;
 pub mod design_page;
 pub mod design_view;
+mod drift_view;
 pub mod encodings_view;
 pub mod energy_view;
 mod ensemble_view;
@@ -38,6 +39,7 @@ pub mod flaws_view;
 #[cfg(feature = "generate")]
 pub mod floor_view;
 pub mod folders;
+mod forest_view;
 pub mod format;
 #[cfg(feature = "generate")]
 pub mod generate_view;
@@ -46,6 +48,7 @@ pub mod learned_view;
 #[cfg(feature = "generate")]
 pub mod mask_view;
 pub mod pairs_view;
+mod paper_view;
 pub mod plot;
 pub mod promises_view;
 mod row_sections;
@@ -57,11 +60,13 @@ pub mod stats_view;
 #[cfg(feature = "generate")]
 pub mod summary_view;
 pub mod table;
+pub mod token_row;
 pub mod tokens_view;
 #[cfg(feature = "generate")]
 pub mod trace;
 #[cfg(feature = "generate")]
 pub mod train_view;
+mod viewer;
 #[cfg(feature = "generate")]
 pub mod worst_view;
 

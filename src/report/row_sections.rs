@@ -1,17 +1,11 @@
 //! The sections of a page about rows of texts, whoever wrote them: the pages of `drift eval` and `drift audit` share them.
 
-use super::format::{number, or_dash, percent};
-use super::html::Section;
-use super::plot::{
-    Bar, BarChart, BarValue, Columns, Curve, Curves, Labels, MoleculePicture, Scale, bars, columns, curves,
-    molecule,
-};
-use drift_data::audit::chemistry::ChemistryRule;
+use super::format::{or_dash, percent};
+use super::html::{Page, Section};
+use super::plot::{Bar, BarChart, BarValue, Columns, Curve, Curves, Labels, Scale, bars, columns, curves};
+use super::viewer::{RankedRow, ranked_texts};
 use drift_data::audit::coverage::{CoverageReport, ThresholdCoverage};
-use drift_data::audit::{DriftHistogram, Example, SampleCounts, WorstText};
-
-/// The largest number of kinds of broken rules that are listed for a text.
-const NAMED: usize = 4;
+use drift_data::audit::{DriftHistogram, Example, RankedText, SampleCounts};
 
 /// A row, as the sections show it.
 pub(super) struct PageRow<'r> {
@@ -23,6 +17,7 @@ pub(super) struct PageRow<'r> {
     pub coverage: &'r CoverageReport,
     pub drift: Option<&'r DriftHistogram>,
     pub examples: &'r [Example],
+    pub ranked: &'r [RankedText],
 }
 
 /// A chart of the shares of blocks with junk, lost digits and invented digits.
@@ -95,6 +90,17 @@ pub(super) fn drift_plots(section: &mut Section, rows: &[PageRow<'_>]) {
     }
 }
 
+/// The section of the best, the median and the worst texts, if some row has them.
+pub(super) fn with_ranked_texts(page: Page, rows: &[PageRow<'_>]) -> Page {
+    // The first row that is shown open is the automaton's, or else the first of all.
+    let open = rows.iter().position(|row| row.strong && !row.ranked.is_empty());
+    let Some(open) = open.or_else(|| rows.iter().position(|row| !row.ranked.is_empty())) else { return page };
+    let rows = rows.iter().enumerate();
+    let ranked = rows.map(|(at, row)| RankedRow { name: &row.name, is_open: at == open, texts: row.ranked });
+    let ranked: Vec<RankedRow<'_>> = ranked.collect();
+    page.section("Texts on their references", |section| ranked_texts(section, &ranked))
+}
+
 /// Whether some row has blocks whose drift was counted.
 pub(super) fn has_drift(rows: &[PageRow<'_>]) -> bool {
     rows.iter().any(|row| row.drift.is_some_and(|drift| !drift.0.is_empty()))
@@ -109,49 +115,4 @@ pub(super) fn example_texts(section: &mut Section, rows: &[PageRow<'_>]) {
             section.marked(&example.text, &example.marks);
         }
     }
-}
-
-/// The texts of a row that break the most rules of chemistry, with pictures.
-pub(super) fn worst_texts(section: &mut Section, row: &str, worst: &[WorstText]) {
-    section.heading(&format!("The worst texts of {row}"));
-    section.paragraph(
-        "Texts that pass and break most rules for their size, one a molecule, laid onto the reference that is nearest \
-         atom by atom.",
-    );
-    for text in worst {
-        section.paragraph(&summary(text));
-        let title = text.smiles.clone() + &text_number(text);
-        let picture = MoleculePicture {
-            title: &title,
-            points: &text.points,
-            reference: text.reference.as_deref(),
-            elements: &text.elements,
-            bonds: &text.bonds,
-            findings: &text.findings,
-        };
-        section.svg(&molecule(&picture), "");
-    }
-}
-
-/// The broken rules of a text, in one line.
-fn summary(worst: &WorstText) -> String {
-    let count = |rule: ChemistryRule| worst.findings.iter().filter(|found| found.rule == rule).count();
-    let counts = ChemistryRule::ALL.map(|rule| (count(rule), rule.name()));
-    let mut broken: Vec<(usize, &str)> = counts.into_iter().filter(|(count, _)| *count > 0).collect();
-    // The sort is stable: rules that are broken equally often keep their usual order.
-    broken.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    let more = broken.len().saturating_sub(NAMED);
-    let mut named: Vec<String> =
-        broken.iter().take(NAMED).map(|(count, rule)| format!("{count} × {rule}")).collect();
-    if more > 0 {
-        named.push(format!("{more} more kinds"));
-    }
-    let rmsd = worst.rmsd_angstrom.map(|rmsd| format!("; {} Å from the reference", number(rmsd)));
-    let text = text_number(worst);
-    format!("`{}`{text}: {}{}", worst.smiles, named.join(", "), rmsd.unwrap_or_default())
-}
-
-/// `, text 3`; empty if the number of the text is not known.
-fn text_number(worst: &WorstText) -> String {
-    worst.generation.map_or_else(String::new, |number| format!(", text {}", number + 1))
 }

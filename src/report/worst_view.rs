@@ -3,7 +3,7 @@
 use super::chemistry_view::{ChemistryRow, chemistry_table, flatness_table};
 use super::eval_view::run_name;
 use super::html::Section;
-use super::row_sections::worst_texts;
+use super::viewer::{WorstRow, worst_texts};
 use drift_core::constraint::ProcessorKind;
 use drift_engine::eval::record::{EvalReport, RunReport};
 
@@ -30,9 +30,10 @@ pub(super) fn chemistry_section(section: &mut Section, report: &EvalReport) {
     for table in [chemistry_table(&rows), flatness_table(&rows)].into_iter().flatten() {
         section.table(&table);
     }
-    for run in pictured(report) {
-        worst_texts(section, &format!("`{}` under `{}`", run.model, run.label()), &run.worst);
-    }
+    let rows = pictured(report).into_iter();
+    let rows = rows
+        .map(|run| WorstRow { name: format!("`{}` under `{}`", run.model, run.label()), texts: &run.worst });
+    worst_texts(section, &rows.collect::<Vec<WorstRow<'_>>>());
 }
 
 /// The runs whose worst texts are drawn: for each model the automaton, or else the first run that has worst texts.

@@ -363,6 +363,7 @@ fn what_fit_shows() {
 /// In a terminal: colours unless `NO_COLOR` is set, and no progress for what takes no second.
 #[cfg(target_os = "linux")]
 #[test]
+#[cfg_attr(not(has_script), ignore = "needs `script` of util-linux")]
 fn colours_are_for_terminals() {
     let folder = folder();
     let shown = |no_color: &str| {
@@ -372,13 +373,10 @@ fn colours_are_for_terminals() {
         );
         let mut script = std::process::Command::new("script");
         script.args(["-qec", &line, "/dev/null"]).current_dir(folder.path());
-        let output = script.env("NO_COLOR", no_color).stdin(std::process::Stdio::null()).output().ok()?;
-        Some(String::from_utf8(output.stdout).unwrap())
+        let output = script.env("NO_COLOR", no_color).stdin(std::process::Stdio::null()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
     };
-    let (Some(plain), Some(colour)) = (shown("1"), shown("")) else {
-        eprintln!("skipped: colours in a terminal (needs `script` of util-linux)");
-        return;
-    };
+    let (plain, colour) = (shown("1"), shown(""));
     assert!(plain.contains("Replayed 3 conformers") && !plain.contains('\x1b'), "{plain:?}");
     assert!(colour.contains("Replayed 3 conformers") && colour.contains("\x1b[1m"), "{colour:?}");
     assert!(!folder.drift(&["fit", "--corpus", "tiny.jsonl", "--no-classes"]).good().text().contains('\x1b'));

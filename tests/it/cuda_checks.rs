@@ -60,6 +60,7 @@ fn launched(
 }
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn each_fault_of_a_kernel_is_found() {
     for (kernel, blocks, threads, said) in FAULTY {
         for order in [0, 1, 7] {

@@ -287,6 +287,7 @@ fn on_the_device(
 }
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn texts_under_the_automaton_are_those_of_the_cpu() {
     for (tokenizer, qwen3, head_dim) in [("qwen-like", true, 48), ("llama-like", false, 128)] {
@@ -330,6 +331,7 @@ fn texts_under_the_automaton_are_those_of_the_cpu() {
 
 /// Bins and codes as tokens: runs of forced tokens between them, by the slots that decimals have.
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn texts_in_bins_and_codes_are_those_of_the_cpu() {
     let folder = Folder::new();
     let base = Tokenizer::load(Path::new("qwen-like")).unwrap();
@@ -363,6 +365,7 @@ fn texts_in_bins_and_codes_are_those_of_the_cpu() {
 }
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn texts_without_a_logit_processor_are_those_of_the_cpu() {
     let config = config(true, 64, 300);
@@ -383,6 +386,7 @@ fn texts_without_a_logit_processor_are_those_of_the_cpu() {
 
 /// Whole generations without a fault of any kernel, whatever shows in their texts.
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn generations_neither_stray_nor_race() {
     for (kind, qwen3, head_dim) in [(ProcessorKind::Automaton, true, 48), (ProcessorKind::None, false, 64)] {
@@ -401,6 +405,7 @@ fn generations_neither_stray_nor_race() {
 }
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn draws_under_masks_of_the_host_are_those_of_the_cpu() {
     let (config, tokenizer) =
         (config(true, 64, vocab("qwen-like")), Tokenizer::load(Path::new("qwen-like")).unwrap());
@@ -422,6 +427,7 @@ fn draws_under_masks_of_the_host_are_those_of_the_cpu() {
 }
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn runs_that_no_device_takes_are_computed_all_the_same() {
     let config = config(true, 64, vocab("qwen-like"));
     let prompts = prompts(&processor(ProcessorKind::Automaton, "qwen-like"), 60);

@@ -163,6 +163,7 @@ fn wide(numbers: &[f32]) -> Vec<f64> {
 const EPSILON: f32 = 1e-6;
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn layers_but_for_attention_equal_their_formulas() {
     each_shape(|bench| {
         for (slots, columns, threads, parts) in
@@ -285,6 +286,7 @@ fn check_product(bench: &mut Bench, rows: usize, blocks: usize, columns: usize) 
 }
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn products_of_few_rows_equal_their_sums() {
     each_shape(|bench| {
         // Terms of one block, of a half and more, of one range and more, of a part and more.
@@ -480,6 +482,7 @@ fn check_attention(bench: &mut Bench, splits: (usize, usize), rows: &[(usize, us
 }
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn attention_equals_its_formula() {
     // Runs of none, one and five tokens, from the start and behind others, and a row of the whole cache, of which each warp sees more
@@ -562,6 +565,7 @@ fn check_pack(bench: &mut Bench, count: usize, slots: usize, seed: u64) {
 }
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn slots_are_laid_out_as_by_a_loop() {
     let Some(mut bench) = Bench::start(SHAPES[0]) else { return };
     for order in ORDERS.into_iter().chain([MIXED]) {
@@ -637,6 +641,7 @@ fn check_any(bench: &mut Bench, known: usize, sampling: &Sampling, excluded: &[u
 }
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn draws_from_whole_vocabularies_are_those_of_the_cpu() {
     let Some(mut bench) = Bench::start(SHAPES[0]) else { return };
     let presets =
@@ -656,6 +661,7 @@ fn draws_from_whole_vocabularies_are_those_of_the_cpu() {
 }
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn logits_that_are_no_numbers_end_a_row() {
     let Some(mut bench) = Bench::start(SHAPES[0]) else { return };
     for (logits, expected) in [
@@ -683,6 +689,7 @@ fn logits_that_are_no_numbers_end_a_row() {
 }
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn launches_that_a_kernel_does_not_take_trap() {
     let Some(mut bench) = Bench::start(SHAPES[0]) else { return };
     let batch = batch_of(&mut bench, &[(1, 0, true), (1, 0, true)]);
@@ -716,6 +723,7 @@ fn everything(bench: &mut Bench, texts: &Sample) {
 /// Nothing is read or written outside of what was given, or read before it was written, and no two threads race, as far as each
 /// kernel is gone through here.
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
 fn kernels_neither_stray_nor_race() {
     let texts = Sample::new();
@@ -728,6 +736,7 @@ fn kernels_neither_stray_nor_race() {
 
 /// Each barrier in turn is left out: that is a race, in whatever order threads run.
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn a_barrier_that_is_left_out_shows() {
     let texts = Sample::new();
     let Some(mut bench) = Bench::checked(SHAPES[0]) else { return };

@@ -319,6 +319,7 @@ fn compare(model: &Model, order: u32, appends_before: bool) {
 }
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn steps_are_those_of_the_decoder() {
     for (qwen3, head_dim, kv_heads) in [(true, 64, 2), (false, 64, 1), (true, 128, 4), (true, 48, 2)] {
         let model = Model::new(qwen3, head_dim, kv_heads);

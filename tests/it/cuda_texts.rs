@@ -387,6 +387,7 @@ impl Sample {
 }
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn texts_are_those_of_the_cpu() {
     let mut tokenizers: Vec<Tokenizer> = ["qwen-like", "llama-like", "qwen-like-fused"]
         .into_iter()
@@ -413,6 +414,7 @@ fn texts_are_those_of_the_cpu() {
 
 /// Bins and codes: as digits of the tokenizer, and as tokens of their own, where most tokens between the slots are forced.
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn texts_in_bins_and_codes_are_those_of_the_cpu() {
     let folder = Folder::new();
     let base = Tokenizer::load(Path::new("qwen-like")).unwrap();
@@ -439,6 +441,7 @@ fn texts_in_bins_and_codes_are_those_of_the_cpu() {
 
 /// Of a tokenizer that cuts out whole slots nothing stands behind the last one then.
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn and_so_where_the_closing_tag_ends_the_text() {
     for name in ["qwen-like-fused", "qwen-like"] {
         let tokenizer = Tokenizer::load(Path::new(name)).unwrap();
@@ -450,6 +453,7 @@ fn and_so_where_the_closing_tag_ends_the_text() {
 }
 
 #[test]
+#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 #[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
 fn texts_of_the_shared_tokenizers_are_those_of_the_cpu() {
     for tokenizer in shared_tokenizers() {

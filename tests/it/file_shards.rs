@@ -321,34 +321,49 @@ fn shards_of_files_that_do_not_fit_are_refused() {
     );
 }
 
-/// The scripts of docs/shards, with what drift they find.
-#[test]
-fn ready_scripts_merge_to_what_one_run_writes() {
-    let folder = corpus();
-    folder.drift(&["mine", "in", "-o", "whole.h5", "--quiet"]);
-    let drift = Path::new(env!("CARGO_BIN_EXE_drift")).parent().unwrap();
-    let mut path = vec![drift.to_owned()];
-    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
-    let run = |script: &str, arguments: &[&str]| {
+/// A corpus, its store by one run, and the scripts of docs/shards, with what drift they find.
+struct Scripts {
+    folder: Folder,
+}
+
+impl Scripts {
+    fn new() -> Self {
+        let folder = corpus();
+        folder.drift(&["mine", "in", "-o", "whole.h5", "--quiet"]);
+        Scripts { folder }
+    }
+
+    fn run(&self, script: &str, arguments: &[&str]) -> std::process::Output {
+        let drift = Path::new(env!("CARGO_BIN_EXE_drift")).parent().unwrap();
+        let mut path = vec![drift.to_owned()];
+        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
         let mut command = std::process::Command::new("bash");
         command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/shards").join(script)).args(arguments);
-        command.env("PATH", std::env::join_paths(&path).unwrap()).current_dir(folder.path());
+        command.env("PATH", std::env::join_paths(&path).unwrap()).current_dir(self.folder.path());
         command.output().unwrap()
-    };
-    let good = |script: &str, arguments: &[&str], merged: &str| {
+    }
+
+    fn good(&self, script: &str, arguments: &[&str], merged: &str) {
         // The same command again has nothing to do but merge.
         for _ in 0..2 {
-            let done = run(script, arguments);
+            let done = self.run(script, arguments);
             assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-            assert!(folder.read(merged) == folder.read("whole.h5"), "{script}");
+            assert!(self.folder.read(merged) == self.folder.read("whole.h5"), "{script}");
         }
-    };
-    good("gpus.sh", &["2", "all GPUs", "mine", "in", "--quiet"], "all GPUs/merged");
-    assert!(!run("gpus.sh", &["2", "none", "mine", "nowhere"]).status.success());
-    if std::process::Command::new("parallel").arg("--version").output().is_err() {
-        eprintln!("GNU parallel is not installed: docs/shards/parallel.sh was not run");
-        return;
     }
-    good("parallel.sh", &["2", "5", "all jobs", "mine", "in"], "all jobs/merged");
-    assert!(!run("parallel.sh", &["2", "2", "none", "mine", "nowhere"]).status.success());
+}
+
+#[test]
+fn ready_scripts_merge_to_what_one_run_writes() {
+    let scripts = Scripts::new();
+    scripts.good("gpus.sh", &["2", "all GPUs", "mine", "in", "--quiet"], "all GPUs/merged");
+    assert!(!scripts.run("gpus.sh", &["2", "none", "mine", "nowhere"]).status.success());
+}
+
+#[test]
+#[cfg_attr(not(has_parallel), ignore = "needs GNU parallel")]
+fn the_script_for_parallel_merges_to_what_one_run_writes() {
+    let scripts = Scripts::new();
+    scripts.good("parallel.sh", &["2", "5", "all jobs", "mine", "in"], "all jobs/merged");
+    assert!(!scripts.run("parallel.sh", &["2", "2", "none", "mine", "nowhere"]).status.success());
 }

@@ -107,6 +107,14 @@ impl Topology {
         fits.then(|| self.superposition.rmsd(&CentredConformer::new(a), &CentredConformer::new(b)))
     }
 
+    /// The points of `b` in the atom order that is nearest to `a`, so that atoms with the same index lie on one another; `None` if
+    /// the numbers of atoms differ.
+    pub(super) fn nearest_order(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<Conformation> {
+        let fits = a.len() == self.atoms && b.len() == self.atoms;
+        let order = fits.then(|| self.superposition.order(&Centred::new(a), &Centred::new(b)))?;
+        Some(order.into_iter().map(|atom| b[atom]).collect())
+    }
+
     /// The RMSDs of all pairs, `[generated][references]`, in Å; `None` if the numbers of atoms differ.
     pub fn deviations(
         &self,

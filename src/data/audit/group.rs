@@ -58,6 +58,9 @@ pub(super) struct Group {
     pub drift: Option<DriftHistogram>,
     /// Conformers that can be compared, by skeleton of the prompt. A prompt without any has an empty list.
     pub generated: BySkeleton,
+    /// By the same skeletons, the index of each conformer's text among those of its molecule, if its file states it.
+    #[serde(default)]
+    pub numbers: BTreeMap<Box<str>, Vec<Option<u64>>>,
     /// By the same skeletons, how many texts are compared under them, with those that have no conformer.
     #[serde(default)]
     pub compared: BTreeMap<Box<str>, u64>,
@@ -179,6 +182,7 @@ impl Group {
             times: TextTimes::default(),
             drift: plan.request.tokenizer.as_ref().map(|_| DriftHistogram::default()),
             generated: BySkeleton::new(),
+            numbers: BTreeMap::new(),
             compared: BTreeMap::new(),
             pools: BTreeMap::new(),
             chemistry: BTreeMap::new(),
@@ -238,7 +242,12 @@ impl Group {
         };
         let is_usable = points.is_some();
         *self.compared.entry(Box::clone(&under)).or_default() += 1;
-        self.generated.entry(Box::clone(&under)).or_default().extend(points);
+        if let Some(points) = points {
+            self.numbers.entry(Box::clone(&under)).or_default().push(generation);
+            self.generated.entry(Box::clone(&under)).or_default().push(points);
+        } else {
+            self.generated.entry(Box::clone(&under)).or_default();
+        }
         (found, Some(Compared { under, is_usable }))
     }
 
@@ -263,6 +272,9 @@ impl Group {
         }
         for (skeleton, conformers) in &other.generated {
             self.generated.entry(skeleton.clone()).or_default().extend_from_slice(conformers);
+        }
+        for (skeleton, numbers) in &other.numbers {
+            self.numbers.entry(skeleton.clone()).or_default().extend_from_slice(numbers);
         }
         for (skeleton, texts) in &other.compared {
             *self.compared.entry(skeleton.clone()).or_default() += texts;

@@ -78,7 +78,8 @@ pub fn judge_rows(
         (!references.is_empty()).then(|| groups.map(|group| references.measure(&group.generated)).collect());
     let worst = worst_by_row(&files, Some(references.own()));
     let texts = TextEncoding { encoding, from: EncodingFrom::Given };
-    let row_references = RowReferences { measured: measured.as_deref(), worst: &worst };
+    let of = |skeleton: &str| references.compared(skeleton);
+    let row_references = RowReferences { measured: measured.as_deref(), worst: &worst, of: &of };
     let (runs, measures) = rows_of_files(plan, texts, &files, row_references);
     let files = files.into_iter().map(|file| TextsOfFile::new(file, plan.request.isotopes)).collect();
     let texts = AuditedTexts { files, measured: measured.unwrap_or_default() };

@@ -39,8 +39,10 @@ mod molecules;
 mod other_molecules;
 mod outcome;
 pub mod pairs;
+mod pictured;
 mod prompt_matcher;
 mod quaternion;
+mod ranked;
 pub mod read;
 mod records;
 mod references;
@@ -82,7 +84,9 @@ pub use judging::{
 pub use marks::{Mark, MarkKind, marks, readable};
 pub use molecule_records::{MoleculeRecord, PromptNats, molecules_csv};
 pub use outcome::Outcome;
+pub use pictured::PicturedText;
 pub use prompt_matcher::{FoundPrompt, FoundPrompts, PromptMatcher};
+pub use ranked::{RankedText, TextRank};
 pub use records::RowField;
 pub use references::{
     GeometryReport, MoleculeGeometry, PromptReferences, Reference, References, reference_reading,
@@ -99,4 +103,3 @@ pub use superposition::LeastRmsd;
 pub use text_encoding::EncodingFrom;
 pub use text_line::{DeadEnds, End, TextCost, TextLine};
 pub use threedmolgen::judge_as_3dmolgen;
-pub use worst::WorstText;

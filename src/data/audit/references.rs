@@ -269,11 +269,15 @@ impl PromptReferences {
         (!self.own.molecules.is_empty()).then(|| self.own.chemistry())
     }
 
+    /// The references that texts of a skeleton are compared with.
+    pub(super) fn compared(&self, skeleton: &str) -> Option<&Reference> {
+        self.pools.get(skeleton).or_else(|| self.own.get(skeleton))
+    }
+
     /// Compares generated conformers, by the skeleton that they are compared under. Molecules without references are left out.
     pub(super) fn measure(&self, generated: &BySkeleton) -> Measured {
         let compared = generated.par_iter().filter_map(|(skeleton, conformers)| {
-            let reference = self.pools.get(skeleton).or_else(|| self.own.get(skeleton))?;
-            Some((skeleton.clone(), reference.deviations(conformers)?))
+            Some((skeleton.clone(), self.compared(skeleton)?.deviations(conformers)?))
         });
         compared.collect()
     }

@@ -26,6 +26,9 @@ pub struct AuditReport {
     pub schema: &'static str,
     /// The program and the inputs of the report.
     pub provenance: Provenance,
+    /// The command that gives these results, without the files that it wrote; left out by a library.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// The encoding by which texts were judged.
     #[serde(rename = "dialect")]
     pub encoding: Encoding,

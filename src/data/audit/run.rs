@@ -112,11 +112,13 @@ pub(super) fn report(
     let reports = groups.enumerate().map(|(at, (file, group))| {
         group.report(file, measured.as_ref().map(|measured| InOrder::by_skeleton(&measured[at])), plan)
     });
-    let rows = RowReferences { measured: measured.as_deref(), worst: &worst };
+    let of = |skeleton: &str| references.and_then(|references| references.get(skeleton));
+    let rows = RowReferences { measured: measured.as_deref(), worst: &worst, of: &of };
     let (runs, rows) = rows_of_files(plan, texts, &files, rows);
     let report = AuditReport {
         schema: SCHEMA,
         provenance: Provenance::from_inputs(inputs),
+        command: None,
         encoding,
         encoding_from,
         tokenizer: plan.request.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),

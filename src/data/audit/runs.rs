@@ -14,12 +14,14 @@ use super::example::Example;
 use super::group::{Group, InOrder, TextTimes};
 use super::judged::JudgedFile;
 use super::pairs::{AdvisedRow, BatchTimes, SpeedMeasure};
-use super::references::{GeometryReport, Measured, References, join};
+use super::pictured::PicturedText;
+use super::ranked::{RankedText, ranked_texts};
+use super::references::{GeometryReport, Measured, Reference, References, join};
 use super::request::AuditPlan;
 use super::row_ensembles::RowEnsembles;
 use super::row_label::RowLabel;
 use super::text_encoding::{EncodingFrom, TextEncoding};
-use super::worst::{WorstText, WorstTexts};
+use super::worst::WorstTexts;
 use crate::generation::GenerationRun;
 use crate::stats::interval::{ClusterSums, Interval, LEVEL};
 use drift_core::encoding::Encoding;
@@ -53,7 +55,10 @@ pub struct AuditRun {
     #[serde(flatten)]
     pub chemistry: ChemistryReport,
     /// The texts that break the most rules of chemistry.
-    pub worst: Vec<WorstText>,
+    pub worst: Vec<PicturedText>,
+    /// The best, the median and the worst text by RMSD to the nearest reference; left out without references.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranked: Vec<RankedText>,
     /// The geometry of texts that passed; null without references.
     pub geometry: Option<GeometryReport>,
     /// Coverage and matching; empty without references.
@@ -120,14 +125,16 @@ pub(super) struct RowReferences<'r> {
     /// The comparisons of all groups, in order; `None` without references.
     pub measured: Option<&'r [Measured]>,
     /// By row, the texts that break the most rules of chemistry.
-    pub worst: &'r BTreeMap<RowLabel, Vec<WorstText>>,
+    pub worst: &'r BTreeMap<RowLabel, Vec<PicturedText>>,
+    /// The references that texts of a skeleton are compared with.
+    pub of: &'r dyn Fn(&str) -> Option<&'r Reference>,
 }
 
 /// By row, the texts that break the most rules of chemistry, beside their own references: those of their isomer, not of its pool.
 pub(super) fn worst_by_row(
     files: &[JudgedFile],
     references: Option<&References>,
-) -> BTreeMap<RowLabel, Vec<WorstText>> {
+) -> BTreeMap<RowLabel, Vec<PicturedText>> {
     let mut rows: BTreeMap<RowLabel, WorstTexts> = BTreeMap::new();
     for file in files {
         for group in &file.groups {
@@ -147,7 +154,7 @@ pub(super) fn rows_of_files(
     files: &[JudgedFile],
     references: RowReferences<'_>,
 ) -> (Vec<AuditRun>, Vec<RowMeasure>) {
-    let RowReferences { measured, worst } = references;
+    let measured = references.measured;
     let mut rows: Vec<RowGroups<'_>> = Vec::new();
     let groups = files.iter().flat_map(|file| file.groups.iter().map(move |group| (file, group)));
     for (at, (file, group)) in groups.enumerate() {
@@ -160,7 +167,7 @@ pub(super) fn rows_of_files(
     // Groups of a file are sorted by name.
     let order: Vec<RowLabel> = files.iter().flat_map(JudgedFile::reported_rows).collect();
     rows.sort_by_key(|row| order.iter().position(|known| *known == row.row));
-    rows.into_iter().map(|row| row.finish(plan, texts, worst)).unzip()
+    rows.into_iter().map(|row| row.finish(plan, texts, references)).unzip()
 }
 
 impl<'f> RowGroups<'f> {
@@ -193,12 +200,14 @@ impl<'f> RowGroups<'f> {
         self,
         plan: &AuditPlan,
         texts: TextEncoding,
-        worst: &BTreeMap<RowLabel, Vec<WorstText>>,
+        references: RowReferences<'_>,
     ) -> (AuditRun, RowMeasure) {
         let RowEnsembles { hits, clusters } =
             RowEnsembles::of_row(&self.group, self.measured.as_deref(), &plan.request);
         let measured = self.measured.as_deref().map(|measured| InOrder { measured, first: &self.order });
         let report = self.group.report("", measured, plan);
+        let ranked = self.measured.as_deref().map(|all| ranked_texts(&self.group, all, references.of));
+        let ranked = ranked.unwrap_or_default();
         let mut passed = ClusterSums::default();
         for molecule in self.group.passed.values() {
             passed.add(molecule.passed as i64, molecule.texts);
@@ -211,7 +220,8 @@ impl<'f> RowGroups<'f> {
             counts: report.counts,
             passed_interval: passed.share_interval(LEVEL),
             chemistry: report.chemistry.unwrap_or_default(),
-            worst: worst.get(&self.row).cloned().unwrap_or_default(),
+            worst: references.worst.get(&self.row).cloned().unwrap_or_default(),
+            ranked,
             geometry: report.geometry,
             coverage: report.coverage.unwrap_or_default(),
             hits,

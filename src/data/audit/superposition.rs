@@ -13,6 +13,9 @@
 //! at a fixed rotation is found factor by factor, each choice separately. For most pairs, the first bound leaves one choice for
 //! each factor, so two superpositions are enough.
 
+mod partners;
+
+use self::partners::{Order, Partners, Settled, Unnamed};
 use super::quaternion::{Matrix, Turn, largest_overlap, turn};
 use drift_core::chem::symmetry::{Factor, Symmetries};
 use drift_core::vector::{add_product, centred, dot};
@@ -83,22 +86,34 @@ impl Superposition {
 
     /// The least RMSD. Both conformers must have as many points as the molecule.
     pub(super) fn rmsd(&self, a: &CentredConformer, b: &CentredConformer) -> LeastRmsd {
-        let mut matrix = Matrix::default();
-        self.fixed.iter().for_each(|atom| add_product(&mut matrix, a.points[*atom], b.points[*atom]));
-        let mut search =
-            Branches { a: &a.points, b: &b.points, best: f64::NEG_INFINITY, left: MAX_TRIED, whole: true };
-        if self.symmetries.factors.is_empty() {
-            search.best = largest_overlap(&matrix);
-        } else {
-            let open = self.symmetries.factors.iter().map(|factor| {
-                let images = factor.atoms.iter().map(|atom| *atom as u16).collect();
-                Open::new(factor, images, &a.points, &b.points)
-            });
-            search.descend(matrix, open.collect());
-        }
+        let search = self.search(a, b, Unnamed);
         let squares = a.squares + b.squares - 2.0 * search.best;
         let rmsd = (squares.max(0.0) / a.points.len().max(1) as f64).sqrt();
         LeastRmsd { rmsd, is_exact: search.whole && self.symmetries.complete }
+    }
+
+    /// The order of least RMSD: by atom of `a`, its partner in `b`. Both must have as many points as the molecule.
+    pub(super) fn order(&self, a: &Centred, b: &Centred) -> Vec<usize> {
+        let same = Order((0..a.points.len() as u16).collect());
+        self.search(a, b, same).order.0.into_iter().map(usize::from).collect()
+    }
+
+    fn search<'p, P: Partners>(&self, a: &'p Centred, b: &'p Centred, partners: P) -> Branches<'p, P> {
+        let mut settled = Settled { matrix: Matrix::default(), partners: partners.clone() };
+        self.fixed.iter().for_each(|atom| add_product(&mut settled.matrix, a.points[*atom], b.points[*atom]));
+        let (a, b) = (&*a.points, &*b.points);
+        let mut search =
+            Branches { a, b, best: f64::NEG_INFINITY, order: partners, left: MAX_TRIED, whole: true };
+        if self.symmetries.factors.is_empty() {
+            search.best = largest_overlap(&settled.matrix);
+        } else {
+            let open = self.symmetries.factors.iter().map(|factor| {
+                let images = factor.atoms.iter().map(|atom| *atom as u16).collect();
+                Open::new(factor, images, a, b)
+            });
+            search.descend(&settled, open.collect());
+        }
+        search
     }
 }
 
@@ -137,21 +152,23 @@ impl<'f> Open<'f> {
 }
 
 /// A search over the orders of all factors.
-struct Branches<'p> {
+struct Branches<'p, P> {
     a: &'p [[f64; 3]],
     b: &'p [[f64; 3]],
     /// The largest overlap of a complete order so far.
     best: f64,
+    /// The order that has it.
+    order: P,
     /// The number of placements that may still be tried.
     left: u64,
     /// Whether no order that could be better was skipped.
     whole: bool,
 }
 
-impl Branches<'_> {
-    /// Searches the orders of open factors for a larger overlap. `settled` is the matrix of all other atoms.
-    fn descend(&mut self, settled: Matrix, open: Vec<Open<'_>>) {
-        let matrix = open.iter().fold(settled, |sum, open| add(&sum, &open.mean));
+impl<P: Partners> Branches<'_, P> {
+    /// Searches the orders of open factors for a larger overlap. `settled` has all other atoms.
+    fn descend(&mut self, settled: &Settled<P>, open: Vec<Open<'_>>) {
+        let matrix = open.iter().fold(settled.matrix, |sum, open| add(&sum, &open.mean));
         let found = turn(&matrix);
         let spread: f64 = open.iter().map(|open| open.spread).sum();
         // By factor and choice, the gain over the mean at this rotation.
@@ -163,12 +180,16 @@ impl Branches<'_> {
             return;
         }
         // The best order at this rotation is superposed exactly, so that a large overlap is known early.
-        let mut whole = settled;
+        let mut whole = settled.clone();
         for (open, gains) in open.iter().zip(&gains) {
             let choice = gains.iter().position(|gain| *gain == most(gains)).unwrap_or(0);
             self.add_best(open.factor, &open.images, choice, &found.rotation, &mut whole);
         }
-        self.best = self.best.max(largest_overlap(&whole));
+        let overlap = largest_overlap(&whole.matrix);
+        if overlap > self.best {
+            self.best = overlap;
+            self.order = whole.partners;
+        }
         if self.left == 0 {
             self.whole = false;
             return;
@@ -193,7 +214,7 @@ impl Branches<'_> {
     }
 
     /// Settles the factors with one choice left. Branches over the choices of the factor with the largest spread among the others.
-    fn branch(&mut self, settled: Matrix, open: Vec<Open<'_>>, left: &[Vec<usize>]) {
+    fn branch(&mut self, settled: &Settled<P>, open: Vec<Open<'_>>, left: &[Vec<usize>]) {
         let widest = (0..open.len())
             .filter(|at| left[*at].len() > 1)
             .max_by(|x, y| open[*x].spread.total_cmp(&open[*y].spread));
@@ -205,7 +226,7 @@ impl Branches<'_> {
         // Without a factor to branch on, every factor has a single choice, which settles it.
         let choices: &[usize] = widest.map_or(&[0], |at| &left[at]);
         for choice in choices {
-            let (mut settled, mut next) = (settled, Vec::with_capacity(open.len()));
+            let (mut settled, mut next) = (settled.clone(), Vec::with_capacity(open.len()));
             for (at, open) in open.iter().enumerate() {
                 match (Some(at) == widest, left[at].len()) {
                     (true, _) => self.settle(open, *choice, &mut settled, &mut next),
@@ -213,17 +234,14 @@ impl Branches<'_> {
                     _ => next.push(Open { images: open.images.clone(), ..*open }),
                 }
             }
-            self.descend(settled, next);
+            self.descend(&settled, next);
         }
     }
 
     /// Settles a factor by a choice: some of its atoms are placed, and the others are in the factors below.
-    fn settle<'f>(&self, open: &Open<'f>, choice: usize, settled: &mut Matrix, next: &mut Vec<Open<'f>>) {
+    fn settle<'f>(&self, open: &Open<'f>, choice: usize, settled: &mut Settled<P>, next: &mut Vec<Open<'f>>) {
         let images = chosen(open.factor, &open.images, choice);
-        for at in &open.factor.settled {
-            let at = usize::from(*at);
-            add_product(settled, self.a[open.factor.atoms[at]], self.b[usize::from(images[at])]);
-        }
+        settled.place(open.factor, &images, self.a, self.b);
         for below in &open.factor.below {
             next.push(Open::new(below, within(below, &images), self.a, self.b));
         }
@@ -283,20 +301,17 @@ impl Branches<'_> {
         choices.map(|choice| self.of_choice(factor, images, choice, turned)).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Adds the products of the best order of a factor at a rotation, given this choice.
+    /// Places the atoms of a factor in its best order at a rotation, given this choice.
     fn add_best(
         &mut self,
         factor: &Factor,
         images: &[u16],
         choice: usize,
         rotation: &Matrix,
-        sum: &mut Matrix,
+        sum: &mut Settled<P>,
     ) {
         let images = chosen(factor, images, choice);
-        for at in &factor.settled {
-            let at = usize::from(*at);
-            add_product(sum, self.a[factor.atoms[at]], self.b[usize::from(images[at])]);
-        }
+        sum.place(factor, &images, self.a, self.b);
         for below in &factor.below {
             let images = within(below, &images);
             let turned = self.turned(below, rotation);

@@ -2,35 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::align::{aligned_rmsd, superposed};
-use super::chemistry::{Chemistry, ChemistryFinding, ConformerChemistry};
+use super::align::aligned_rmsd;
+use super::chemistry::ConformerChemistry;
 use super::geometry::Conformation;
+use super::pictured::{LaidOnto, PicturedText, TextConformer};
 use super::references::Reference;
-use drift_core::text::skeleton;
 
 /// The number of texts that are kept for a row.
 const KEPT: usize = 3;
-
-/// A text that passes but violates many rules of chemistry, with the data for a picture of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WorstText {
-    /// The prompt's SMILES.
-    pub smiles: String,
-    /// The index of the text among those of the molecule; null if its file does not state it.
-    pub generation: Option<u64>,
-    /// The rules that it violates.
-    pub findings: Vec<ChemistryFinding>,
-    /// The element of each atom.
-    pub elements: Vec<String>,
-    /// The bonds of the SMILES as pairs of atoms, counted from 0.
-    pub bonds: Vec<[usize; 2]>,
-    /// The positions of the atoms in Å, superposed onto the reference, if there is one.
-    pub points: Conformation,
-    /// The nearest reference conformer with each atom mapped to itself, in Å.
-    pub reference: Option<Conformation>,
-    /// The RMSD to this reference with each atom mapped to itself, in Å.
-    pub rmsd_angstrom: Option<f64>,
-}
 
 /// A text that breaks rules, as it is kept until the references are known.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -77,7 +56,7 @@ impl WorstTexts {
     }
 
     /// The texts with their nearest references. `references` has those of a skeleton.
-    pub(super) fn report<'r>(&self, references: impl Fn(&str) -> Option<&'r Reference>) -> Vec<WorstText> {
+    pub(super) fn report<'r>(&self, references: impl Fn(&str) -> Option<&'r Reference>) -> Vec<PicturedText> {
         self.0.iter().filter_map(|text| text.report(references(&text.skeleton))).collect()
     }
 }
@@ -88,29 +67,20 @@ pub(super) fn broken_share(found: &ConformerChemistry) -> f64 {
 }
 
 impl BrokenText {
-    fn report(&self, reference: Option<&Reference>) -> Option<WorstText> {
-        let chemistry = Chemistry::from_smiles(&skeleton::smiles(&self.skeleton)).ok()?;
-        let points = &self.points;
+    fn report(&self, reference: Option<&Reference>) -> Option<PicturedText> {
         let conformers = reference.into_iter().flat_map(|reference| &reference.conformers);
-        let distances = conformers.map(|conformer| (aligned_rmsd(points, conformer, |atom| atom), conformer));
+        let distances =
+            conformers.map(|conformer| (aligned_rmsd(&self.points, conformer, |atom| atom), conformer));
         let nearest = distances.min_by(|(a, _), (b, _)| a.total_cmp(b));
-        let laid = nearest.map_or_else(|| points.clone(), |(_, reference)| superposed(points, reference));
-        Some(WorstText {
-            smiles: self.smiles.to_string(),
+        let onto = nearest.map(|(rmsd, reference)| LaidOnto { reference: reference.clone(), rmsd });
+        let text = TextConformer {
+            skeleton: &self.skeleton,
+            smiles: &self.smiles,
             generation: self.generation,
-            findings: chemistry.check(points)?.findings,
-            elements: chemistry.elements().map(str::to_owned).collect(),
-            bonds: chemistry.bonds().collect(),
-            points: rounded(&laid),
-            reference: nearest.map(|(_, reference)| rounded(reference)),
-            rmsd_angstrom: nearest.map(|(rmsd, _)| rmsd),
-        })
+            points: &self.points,
+        };
+        text.pictured(onto)
     }
-}
-
-/// Rounds to three decimals, which are enough for a picture.
-fn rounded(points: &[[f64; 3]]) -> Conformation {
-    points.iter().map(|point| point.map(|x| (x * 1e3).round() / 1e3)).collect()
 }
 
 #[cfg(test)]

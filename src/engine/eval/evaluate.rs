@@ -106,6 +106,7 @@ pub fn evaluate(
     let report = EvalReport {
         schema: SCHEMA.to_owned(),
         provenance: Provenance::from_inputs(gathered.inputs),
+        command: None,
         environment,
         protocol: protocol(plan, molecules, gathered.synthetic),
         interrupted: gathered.interrupted || kept.is_partial,

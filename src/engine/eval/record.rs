@@ -17,8 +17,8 @@ pub use drift_data::audit::pairs::{
     ComparedFigure, FigureDifference, PairedComparison, RescuedTexts, SpeedMeasure, SpeedRatio,
 };
 use drift_data::audit::{
-    AuditRun, DriftHistogram, EnergyReport, Example, GeometryReport, MissingPolicy, RowLabel, SampleCounts,
-    WorstText,
+    AuditRun, DriftHistogram, EnergyReport, Example, GeometryReport, MissingPolicy, PicturedText, RankedText,
+    RowLabel, SampleCounts,
 };
 pub use drift_data::generation::{
     ClassPlaceholder, ClassProbability, Cost, EncodingEvidence, Environment, GenerationProtocol, Roofline,
@@ -42,6 +42,10 @@ pub struct EvalReport {
     pub schema: String,
     /// The program and its inputs.
     pub provenance: Provenance,
+    /// The command that gives these results, without the files that it wrote; null in records of a library, and from before this
+    /// was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// The date and the machine.
     pub environment: Environment,
     /// The settings of the evaluation.
@@ -148,7 +152,11 @@ pub struct RunReport {
     pub chemistry: ChemistryReport,
     /// The texts that break the most rules.
     #[serde(default)]
-    pub worst: Vec<WorstText>,
+    pub worst: Vec<PicturedText>,
+    /// The best, the median and the worst text by RMSD to the nearest reference; left out without references, and in records from
+    /// before this was recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranked: Vec<RankedText>,
     /// The cost of the run.
     #[serde(flatten)]
     pub cost: Cost,
@@ -227,6 +235,7 @@ impl RunReport {
             passed_interval: judged.passed_interval,
             chemistry: judged.chemistry,
             worst: judged.worst,
+            ranked: judged.ranked,
             cost: run.cost,
             self_check: run.self_check,
             speed_measure: run.speed_measure,

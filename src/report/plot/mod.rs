@@ -8,6 +8,7 @@
 mod bars;
 mod columns;
 mod curves;
+mod forest;
 mod frame;
 mod lines;
 mod molecule;
@@ -18,8 +19,9 @@ mod scatter;
 pub use bars::{Bar, BarChart, BarValue, Scale, bars};
 pub use columns::{Columns, columns};
 pub use curves::{Curve, Curves, curves};
+pub use forest::{Forest, ForestMeasure, ForestPanel, ForestRow, forest};
 pub use frame::Labels;
 pub use lines::{Line, Lines, lines};
-pub use molecule::{MoleculePicture, molecule};
+pub use molecule::{MoleculePicture, marked_clashes, molecule};
 pub use points::{Points, points};
 pub use scatter::{Scatter, ScatterPoint, scatter};

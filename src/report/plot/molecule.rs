@@ -234,7 +234,7 @@ fn letters(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale: S
 }
 
 /// The clashes to mark: the worst ones, by distance relative to the smallest allowed distance.
-fn clashes<'f>(picture: &MoleculePicture<'f>) -> Vec<&'f ChemistryFinding> {
+pub fn marked_clashes<'f>(picture: &MoleculePicture<'f>) -> Vec<&'f ChemistryFinding> {
     let mut found: Vec<&ChemistryFinding> =
         picture.findings.iter().filter(|found| found.rule == ChemistryRule::Clash).collect();
     // Relative distances make clashes of small and large atoms comparable.
@@ -247,7 +247,7 @@ fn clashes<'f>(picture: &MoleculePicture<'f>) -> Vec<&'f ChemistryFinding> {
 fn marks(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale: Scale) {
     let place = |atom: &usize| picture.points.get(*atom).map(|point| scale.place(view, *point));
     let stereo = picture.findings.iter().filter(|found| found.rule.is_stereo());
-    for found in clashes(picture).into_iter().chain(stereo) {
+    for found in marked_clashes(picture).into_iter().chain(stereo) {
         let atoms: Vec<[f64; 2]> = found.atoms.iter().filter_map(place).collect();
         match (found.rule, &atoms[..]) {
             (ChemistryRule::Clash, [a, b]) => out.push_str(&clash(*a, *b)),

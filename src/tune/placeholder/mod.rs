@@ -13,6 +13,7 @@ mod certificate;
 mod classes;
 mod comparison;
 mod counts;
+mod drawn;
 mod first_pass;
 mod fit;
 mod fitted;
@@ -47,8 +48,8 @@ pub use objective::{Harm, Objective};
 pub use plan::{EncodingChoice, FitPlan};
 pub use replay::{BlockReplay, replay};
 pub use report::{
-    Alternative, CandidateReport, Conditions, CorpusReport, FitReport, FitResult, RefusedTokenizer, SCHEMA,
-    SearchReport, TokenCount,
+    Alternative, BlockDrift, CandidateReport, Conditions, CorpusReport, FitReport, FitResult,
+    RefusedTokenizer, SCHEMA, SearchReport, TokenCount,
 };
 pub(crate) use sample::{Reservoir, key_of_place};
 pub use search::{Assignment, SearchResult, SearchSettings, search};

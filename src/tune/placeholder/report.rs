@@ -169,6 +169,29 @@ pub struct FitResult {
     pub class_conformers: u64,
     /// The placeholders per class of block; empty if they were not fitted.
     pub classes: Vec<PartitionReport>,
+    /// Blocks of the corpus beside placeholders, for the page alone: no file of results has them.
+    #[serde(skip)]
+    pub drawn: Vec<BlockDrift>,
+}
+
+/// The tokens of a real block and of the placeholder in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockDrift {
+    /// The placeholder, without brackets.
+    pub placeholder: String,
+    /// The text between the brackets of the real block.
+    pub block: String,
+    /// The FREE tokens of the placeholder in the context of the block; their number is F.
+    pub slots: Vec<String>,
+    /// The FREE tokens of the block in its context; their number is T.
+    pub tokens: Vec<String>,
+}
+
+impl BlockDrift {
+    /// What is left of the block under the template: its first F tokens.
+    pub fn left(&self) -> String {
+        self.tokens.iter().take(self.slots.len()).map(String::as_str).collect()
+    }
 }
 
 /// A number of tokens, with the number of blocks that have it.

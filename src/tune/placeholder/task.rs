@@ -9,6 +9,7 @@ use super::borders::{CrossingTokens, borders, inside};
 use super::certificate::Certificate;
 use super::classes::{ClassPlan, SampleConformer, analyse};
 use super::counts::{ReplayCounts, ReplayTotals};
+use super::drawn::DrawnBlocks;
 use super::first_pass::{FirstPass, Sample};
 use super::forcing::{Choice, MOST_CROSSED, apart, lost, refused};
 use super::front::front;
@@ -196,7 +197,9 @@ impl<'t> Task<'t> {
         let exact = conditions.broken.is_none();
         let certificate = exact.then(|| self.certificate(objective, chosen));
         let without_tolerance = exact.then(|| self.certificate(&strict, alternative));
+        let drawn = DrawnBlocks::new(tokenizer, self.encoding, &first_pass.first)?;
         Ok(Ok(FitResult {
+            drawn: drawn.beside(chosen, &candidates, &self.forcing)?,
             tokenizer: tokenizer.name.clone(),
             tokenizer_sha256: tokenizer.source.sha256.clone(),
             encoding: self.encoding,

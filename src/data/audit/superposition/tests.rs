@@ -31,6 +31,25 @@ fn listed(n: usize, symmetries: &Symmetries) -> Vec<Vec<usize>> {
 }
 
 #[test]
+fn the_order_has_the_least_rmsd() {
+    for smiles in ["CC(C)(C)c1ccc(C(F)(F)F)cc1", "F[P-](F)(F)(F)(F)F", "CCO", "C1C2CC3CC1CC(C2)C3", "C#CC#C"]
+    {
+        let (symmetries, n) = symmetric(smiles);
+        let superposition = Superposition::new(symmetries, n);
+        for seed in 0..4 {
+            let (a, b) = (random(n, seed), random(n, 50 + seed));
+            let [one, other] = [&a, &b].map(|points| Centred::new(points));
+            let order = superposition.order(&one, &other);
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq(0..n), "{smiles}: each atom has its own partner");
+            let least = superposition.rmsd(&one, &other).rmsd;
+            assert!((aligned_rmsd(&a, &b, |atom| order[atom]) - least).abs() < 1e-9, "{smiles}, {seed}");
+        }
+    }
+}
+
+#[test]
 fn the_least_of_all_orders_is_found() {
     for smiles in [
         "CC(C)(C)c1ccc(C(F)(F)F)cc1",
