@@ -24,7 +24,7 @@ pub(super) const EXAMPLES: [&str; 4] = [
     "drift export-grammar CCO",
     "drift export-grammar --tokenizer path/to/model --smiles molecules.smi -o grammars.jsonl",
     "drift export-grammar --tokenizer path/to/model --format ebnf 'CC=O'",
-    "drift export-grammar --tokenizer path/to/model --skeleton crystal-text --prompts prompts.jsonl -o grammars.jsonl",
+    "drift export-grammar --tokenizer path/to/model --skeleton xyz --prompts prompts.jsonl -o out.jsonl",
 ];
 
 /// The heading of what grammars describe.

@@ -111,7 +111,8 @@ impl Topology {
     /// the numbers of atoms differ.
     pub(super) fn nearest_order(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<Conformation> {
         let fits = a.len() == self.atoms && b.len() == self.atoms;
-        let order = fits.then(|| self.superposition.order(&Centred::new(a), &Centred::new(b)))?;
+        let order =
+            fits.then(|| self.superposition.order(&CentredConformer::new(a), &CentredConformer::new(b)))?;
         Some(order.into_iter().map(|atom| b[atom]).collect())
     }
 

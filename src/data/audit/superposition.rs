@@ -93,12 +93,17 @@ impl Superposition {
     }
 
     /// The order of least RMSD: by atom of `a`, its partner in `b`. Both must have as many points as the molecule.
-    pub(super) fn order(&self, a: &Centred, b: &Centred) -> Vec<usize> {
+    pub(super) fn order(&self, a: &CentredConformer, b: &CentredConformer) -> Vec<usize> {
         let same = Order((0..a.points.len() as u16).collect());
         self.search(a, b, same).order.0.into_iter().map(usize::from).collect()
     }
 
-    fn search<'p, P: Partners>(&self, a: &'p Centred, b: &'p Centred, partners: P) -> Branches<'p, P> {
+    fn search<'p, P: Partners>(
+        &self,
+        a: &'p CentredConformer,
+        b: &'p CentredConformer,
+        partners: P,
+    ) -> Branches<'p, P> {
         let mut settled = Settled { matrix: Matrix::default(), partners: partners.clone() };
         self.fixed.iter().for_each(|atom| add_product(&mut settled.matrix, a.points[*atom], b.points[*atom]));
         let (a, b) = (&*a.points, &*b.points);
