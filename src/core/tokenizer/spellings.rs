@@ -154,11 +154,15 @@ fn json_of(part: Option<&impl serde::Serialize>) -> String {
 /// The bytes that the letters of a vocabulary of bytes stand for: printable ones for themselves, the others from U+0100 on.
 fn byte_letters() -> HashMap<char, u8> {
     let mut others = '\u{100}'..;
-    let letter = |byte: u8| match byte {
-        b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff => char::from(byte),
-        _ => others.next().unwrap_or_default(),
-    };
-    (0..=255).map(letter).zip(0..=255).collect()
+    let mut letters = HashMap::with_capacity(256);
+    for byte in 0..=255 {
+        let letter = match byte {
+            b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff => char::from(byte),
+            _ => others.next().unwrap_or_default(),
+        };
+        letters.insert(letter, byte);
+    }
+    letters
 }
 
 fn spelled(token: &str, alphabet: Alphabet, letters: &HashMap<char, u8>) -> Vec<u8> {

@@ -41,6 +41,15 @@ pub(super) struct Spot {
     counts: Arc<Vec<Count>>,
 }
 
+impl Spot {
+    /// This place with another count of items.
+    fn changed(&self, items: usize, change: impl Fn(&mut Count)) -> Self {
+        let mut counts = (*self.counts).clone();
+        change(&mut counts[items]);
+        Spot { counts: Arc::new(counts), ..self.clone() }
+    }
+}
+
 /// A part of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Element {
@@ -176,11 +185,14 @@ impl Program {
 
     /// A sample of the text of elements.
     pub(super) fn sample(&self, elements: &[Element]) -> String {
-        let text = |element: &Element| match element {
-            Element::Text(text) => text.clone(),
-            Element::Slot(slot) => self.samples[*slot].clone(),
-        };
-        elements.iter().map(text).collect()
+        elements.iter().map(|element| self.element_sample(element)).collect()
+    }
+
+    fn element_sample<'e>(&'e self, element: &'e Element) -> &'e str {
+        match element {
+            Element::Text(text) => text,
+            Element::Slot(slot) => &self.samples[*slot],
+        }
     }
 
     /// A sample of the text behind a place.
@@ -266,28 +278,23 @@ impl Program {
 
     /// The places to which a decision leads. Words and multiples are decided where they are first written.
     fn choices(&self, at: &Spot) -> Vec<Spot> {
-        let changed = |items: usize, change: &dyn Fn(&mut Count)| {
-            let mut counts = (*at.counts).clone();
-            change(&mut counts[items]);
-            Spot { counts: Arc::new(counts), ..at.clone() }
-        };
         match self.node(at) {
             Some(Node::Loop { items, body, exit }) => {
                 let (count, known, words) =
                     (&at.counts[*items], &self.items[*items], self.writes_words[*items]);
-                let begun = count.may_begin(known, words).then(|| changed(*items, &Count::begin));
+                let begun = count.may_begin(known, words).then(|| at.changed(*items, Count::begin));
                 let begun = begun.map(|begun| Spot { node: *body, ..begun });
                 let ended = count.may_end(known, words).then(|| Spot { node: *exit, ..at.clone() });
                 begun.into_iter().chain(ended).collect()
             }
             Some(Node::Item { items, text: ItemText::Word }) => {
                 let words = at.counts[*items].words(&self.items[*items]);
-                words.into_iter().map(|word| changed(*items, &|count| count.choose(word))).collect()
+                words.into_iter().map(|word| at.changed(*items, |count| count.choose(word))).collect()
             }
             Some(Node::Item { items, .. }) => {
                 let [least, most] = at.counts[*items].times;
                 let most = most.min(least.saturating_add(MOST_CONTINUATIONS as u32));
-                (least..=most).map(|times| changed(*items, &|count| count.state(times))).collect()
+                (least..=most).map(|times| at.changed(*items, |count| count.state(times))).collect()
             }
             _ => Vec::new(),
         }

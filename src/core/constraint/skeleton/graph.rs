@@ -46,6 +46,23 @@ struct PartLabel {
     has_text: bool,
 }
 
+impl GraphPart {
+    /// The least and the largest number of its tokens, by those of chunks.
+    fn length(&self, chunks: &[[u32; 2]]) -> [u32; 2] {
+        match self {
+            GraphPart::Run(ids) => [ids.len() as u32; 2],
+            GraphPart::Chunk(chunk) => chunks[*chunk],
+        }
+    }
+}
+
+impl PartLabel {
+    fn tokens(&self, tokens: [u32; 2]) -> PartTokens {
+        let Self { text, has_slot, has_text } = self;
+        PartTokens { part: text.clone(), has_slots: *has_slot, joined: *has_slot && *has_text, tokens }
+    }
+}
+
 /// How many tokens a part of a text takes.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct PartTokens {
@@ -243,33 +260,18 @@ impl SkeletonGraph {
     pub fn tokens(&self) -> Result<TextTokens> {
         let chunks: Vec<[u32; 2]> =
             (0..self.chunks.len()).map(|chunk| Ok(lengths(&self.states(chunk)?))).collect::<Result<_>>()?;
-        let length = |part: &GraphPart| match part {
-            GraphPart::Run(ids) => [ids.len() as u32; 2],
-            GraphPart::Chunk(chunk) => chunks[*chunk],
-        };
         let mut parts: Vec<Option<[u32; 2]>> = vec![None; self.labels.len()];
         for (part, label) in self.places.iter().flatten().filter_map(|edge| edge.part.as_ref()) {
-            let [least, most] = length(part);
+            let [least, most] = part.length(&chunks);
             let known = parts[*label].get_or_insert([least, most]);
             *known = [known[0].min(least), known[1].max(most)];
         }
-        let of_label = |(label, tokens): (&PartLabel, Option<[u32; 2]>)| {
-            let PartLabel { text, has_slot, has_text } = label.clone();
-            Some(PartTokens {
-                part: text,
-                has_slots: has_slot,
-                joined: has_slot && has_text,
-                tokens: tokens?,
-            })
-        };
-        Ok(TextTokens {
-            parts: self.labels.iter().zip(parts).filter_map(of_label).collect(),
-            tokens: self.whole(&length),
-        })
+        let counted = self.labels.iter().zip(parts).filter_map(|label| Some(label.0.tokens(label.1?)));
+        Ok(TextTokens { parts: counted.collect(), tokens: self.whole(&chunks) })
     }
 
     /// The least and the largest number of tokens of a whole text. Places have no circles: each part writes on.
-    fn whole(&self, length: &dyn Fn(&GraphPart) -> [u32; 2]) -> [u32; 2] {
+    fn whole(&self, chunks: &[[u32; 2]]) -> [u32; 2] {
         let mut known: Vec<Option<[u32; 2]>> = vec![None; self.places.len()];
         let mut waiting = vec![0];
         while let Some(&place) = waiting.last() {
@@ -284,7 +286,7 @@ impl SkeletonGraph {
             }
             let mut range = [u32::MAX, 0];
             for edge in &self.places[place] {
-                let part = edge.part.as_ref().map_or([0; 2], |part| length(&part.0));
+                let part = edge.part.as_ref().map_or([0; 2], |part| part.0.length(chunks));
                 let rest = edge.to.and_then(|to| known[to]).unwrap_or([0; 2]);
                 range = [range[0].min(part[0] + rest[0]), range[1].max(part[1] + rest[1])];
             }

@@ -89,11 +89,12 @@ impl MarkerTokens {
 
     /// The tokens that are forbidden where so many bytes of the marker are written, beside the end of the text; sorted.
     pub(super) fn forbidden(&self, written: usize, openings: &[Opening], eos: u32) -> Arc<[u32]> {
-        let is_wrong = |token: &&Completing| {
-            openings.iter().all(|opening| self.entry(opening, token.id, token.used).is_none())
-        };
-        let wrong = self.completing(written).iter().filter(is_wrong).map(|token| token.id);
-        let mut forbidden: Vec<u32> = wrong.chain([eos]).collect();
+        let mut forbidden = vec![eos];
+        for Completing { id, used } in self.completing(written) {
+            if openings.iter().all(|opening| self.entry(opening, *id, *used).is_none()) {
+                forbidden.push(*id);
+            }
+        }
         forbidden.sort_unstable();
         forbidden.dedup();
         forbidden.into()

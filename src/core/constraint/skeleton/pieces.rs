@@ -104,11 +104,14 @@ pub(super) fn shape(text: &str) -> String {
 
 /// Another text of the same shape.
 fn turned(text: &str) -> String {
-    let turn = |c: char| match c {
+    text.chars().map(turned_character).collect()
+}
+
+fn turned_character(c: char) -> char {
+    match c {
         '0'..='9' => char::from(b'0' + (c as u8 - b'0' + 3) % 10),
         'a'..='z' => char::from(b'a' + (c as u8 - b'a' + 7) % 26),
         'A'..='Z' => char::from(b'A' + (c as u8 - b'A' + 7) % 26),
         other => other,
-    };
-    text.chars().map(turn).collect()
+    }
 }

@@ -70,13 +70,12 @@ impl Compared<'_> {
             return Ok(whole);
         }
         // Counted from the end, because the prompt may hold characters without a token.
-        let mut length = 0;
-        let is_of_answer = |id: &&u32| {
-            length += processor.spellings.bytes(**id).len();
-            length <= answer.len()
-        };
-        let count = whole.iter().rev().take_while(is_of_answer).count();
-        Ok(whole.split_off(whole.len() - count))
+        let (mut first, mut length) = (whole.len(), 0);
+        while first > 0 && length + processor.spellings.bytes(whole[first - 1]).len() <= answer.len() {
+            first -= 1;
+            length += processor.spellings.bytes(whole[first]).len();
+        }
+        Ok(whole.split_off(first))
     }
 
     /// What stands before the described text.
