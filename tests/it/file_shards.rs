@@ -160,6 +160,8 @@ fn shards_of_an_audit_merge_to_one_record() {
         if of == 5 {
             assert_eq!(merged["dialect_from"], "given");
             merged["dialect_from"] = json!("texts");
+            assert!(merged["command"].as_str().unwrap().contains("--dialect=fixed"), "{merged}");
+            merged["command"] = record["command"].clone();
             merged["runs"]
                 .as_array_mut()
                 .unwrap()

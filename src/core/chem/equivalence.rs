@@ -1,4 +1,4 @@
-//! Whether two SMILES are the same molecular graph, ignoring stereo: the users' pass test. [`Isotopes`] says what labels mean.
+//! Whether two SMILES are the same molecular graph, ignoring stereo: 3DMolGen's pass test. [`Isotopes`] says what labels mean.
 
 use super::isotopes::Isotopes;
 use super::labelled::LabelledGraph;

@@ -1,6 +1,6 @@
 //! Decimal numbers, `-?(0|[1-9]\d*)(\.\d+)?`: scanned, parsed and written as fixed-point integers, without floats.
 //!
-//! The users' `trunc(x * 10000) / 10000` in floating point loses 0.0001 on about 7 % of four-decimal numbers. This module truncates
+//! 3DMolGen's `trunc(x * 10000) / 10000` in floating point loses 0.0001 on about 7 % of four-decimal numbers. This module truncates
 //! decimal text digit by digit instead.
 
 use super::decimal::{DecimalForms, Fixed, POWERS_OF_TEN, Precision, TrailingZeros};

@@ -1,4 +1,4 @@
-//! Encodings in files: `drift.encoding/1`, and the users' JSON of fitted bins `{mode, L, H, n_bins, edges}` unchanged.
+//! Encodings in files: `drift.encoding/1`, and 3DMolGen's JSON of fitted bins `{mode, L, H, n_bins, edges}` unchanged.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -98,7 +98,7 @@ impl BinsFile {
     }
 }
 
-/// The users' file of bins: `n_bins + 1` edges; coordinates outside of `L` to `H` are in the tails.
+/// 3DMolGen's file of bins: `n_bins + 1` edges; coordinates outside of `L` to `H` are in the tails.
 #[derive(Deserialize)]
 struct UsersBins {
     mode: String,

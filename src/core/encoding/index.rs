@@ -2,7 +2,7 @@
 //!
 //! Edges ascend. The index of x is the number of edges at or below it (`numpy.digitize`): 0 below the first edge, and the number of
 //! edges from the last one on. These two indices are the *tails*: their cells are unbounded, so the coordinate is not known. Fitted
-//! bins (the users' `uniform` and `quantile`) include their last edge.
+//! bins (3DMolGen's `uniform` and `quantile`) include their last edge.
 
 use super::decimal::Fixed;
 use super::decimal_text::NumberError;

@@ -56,7 +56,7 @@ use parts::{PartRow, SlotPart};
 pub struct Encoding(&'static Definition);
 
 impl Encoding {
-    /// Exactly four decimals with commas between brackets, `<0.5000,1.0000,-2.2500>`: the users' format.
+    /// Exactly four decimals with commas between brackets, `<0.5000,1.0000,-2.2500>`: 3DMolGen's format.
     pub const FIXED: Encoding = Encoding(names::FIXED);
     /// At most four decimals, trailing zeros and a trailing point removed, `<0.5,1,-2.25>`.
     pub const STRIPPED: Encoding = Encoding(names::STRIPPED);

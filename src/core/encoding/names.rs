@@ -205,7 +205,7 @@ fn binned(name: &str, values: &str, version: Version) -> Result<Encoding, String
     let bounds: Vec<f64> = bounds.iter().filter_map(|number| number.trim().parse().ok()).collect();
     let [low, high, step] = bounds[..] else { return Err(wrong()) };
     let bins = Bins::even(low, high, step, |edges| match version {
-        // The users' first reader takes index 0 for 1, and the last index for one more bin of a step.
+        // 3DMolGen's first reader takes index 0 for 1, and the last index for one more bin of a step.
         Version::Brackets => TailValues::Middles { step },
         Version::Bare => TailValues::At(edges[0], edges[edges.len() - 1] + step),
     });

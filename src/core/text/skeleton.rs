@@ -23,7 +23,7 @@ pub fn smiles(skeleton: &str) -> String {
     out
 }
 
-/// The skeleton of a SMILES, as the users' encoder writes it: bare atoms get brackets, bracket atoms are copied byte for byte.
+/// The skeleton of a SMILES, as 3DMolGen's encoder writes it: bare atoms get brackets, bracket atoms are copied byte for byte.
 ///
 /// # Errors
 /// If `smiles` is not a SMILES, or has no atom.
@@ -187,7 +187,7 @@ pub fn without_needless_hydrogens(skeleton: &str) -> String {
     respell(skeleton, |atom, _| needless_hydrogens(atom).map(|symbol| format!("[{symbol}]")))
 }
 
-/// A skeleton in which N, O, P, S and B carry their hydrogens, as the users' logit processor writes it: `[O]<>` → `[OH]<>`.
+/// A skeleton in which N, O, P, S and B carry their hydrogens, as 3DMolGen's logit processor writes it: `[O]<>` → `[OH]<>`.
 ///
 /// # Errors
 /// If the skeleton's text is not a SMILES.

@@ -9,7 +9,7 @@ use drift_core::chem::{AtomLimit, Isotopes, Molecule, SmilesError};
 use drift_core::text::skeleton::smiles;
 use drift_core::vector::distance;
 
-/// The coverage threshold that the users report, in Å.
+/// The coverage threshold that 3DMolGen reports, in Å.
 pub const COVERAGE_THRESHOLD_ANGSTROM: f64 = 0.75;
 
 /// The positions of one conformer's atoms, in Å.

@@ -374,7 +374,7 @@ impl GeometryReport {
 }
 
 impl MoleculeGeometry {
-    /// The geometry at the threshold that the users report; `None` without references.
+    /// The geometry at the threshold that 3DMolGen reports; `None` without references.
     pub(crate) fn from_deviations(deviations: &Deviations) -> Option<Self> {
         Some(MoleculeGeometry {
             bond_length_error_angstrom: deviations.bond_length_error(),

@@ -139,7 +139,7 @@ impl AuditPlan {
             return Ok(as_written(USUAL_PLACEHOLDER, encoding));
         };
         let placeholder = as_written(given, encoding);
-        // The users' placeholders have four decimals, whatever the texts have.
+        // 3DMolGen's placeholders have four decimals, whatever the texts have.
         let holding = encoding.with_precision(encoding.precision().max(Precision::FOUR));
         holding.parse_numbers(placeholder.as_bytes(), false).map_err(|problem| {
             let remedy = "give three numbers, for example 0.0000,0.0000,0.0000";

@@ -112,8 +112,7 @@ pub(super) fn report(
     let reports = groups.enumerate().map(|(at, (file, group))| {
         group.report(file, measured.as_ref().map(|measured| InOrder::by_skeleton(&measured[at])), plan)
     });
-    let of = |skeleton: &str| references.and_then(|references| references.get(skeleton));
-    let rows = RowReferences { measured: measured.as_deref(), worst: &worst, of: &of };
+    let rows = RowReferences { measured: measured.as_deref(), worst: &worst, of: &|it| references?.get(it) };
     let (runs, rows) = rows_of_files(plan, texts, &files, rows);
     let report = AuditReport {
         schema: SCHEMA,

@@ -158,13 +158,13 @@ impl Room {
     }
 }
 
-/// Shapes of the users' models.
+/// Shapes of 3DMolGen's models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Synthetic {
     /// Qwen3 0.6B as published.
     #[serde(rename = "qwen3-0.6b")]
     Qwen3Small,
-    /// The users' LLaMA 380M; the number of layers and the size of the MLP are inferred from the number of parameters.
+    /// 3DMolGen's LLaMA 380M; the number of layers and the size of the MLP are inferred from the number of parameters.
     #[serde(rename = "llama-380m")]
     Llama380M,
 }

@@ -18,7 +18,7 @@ use drift_data::corpus::Conformers;
 pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitReport> {
     plan.check()?;
     let reading = corpus.reading();
-    // Decimals may be in another encoding than the corpus: users' placeholders have three decimals, or trailing zeros.
+    // Decimals may be in another encoding than the corpus: 3DMolGen's placeholders have three decimals, or trailing zeros.
     let encoding = reading.encoding;
     let wrong = plan.candidates.iter().find(|candidate| match encoding.is_decimal() {
         true => !is_three_numbers(candidate, encoding.separator()),

@@ -24,7 +24,7 @@ pub struct FitPlan {
     pub tokenizers: Vec<Tokenizer>,
     /// The encodings to fit for.
     pub encodings: EncodingChoice,
-    /// Further candidates, three numbers each. They are judged and may be chosen like the users' own placeholders.
+    /// Further candidates, three numbers each. They are judged and may be chosen like 3DMolGen's own placeholders.
     pub candidates: Vec<String>,
     /// The definition of harm.
     pub objective: Objective,
@@ -49,12 +49,12 @@ impl FitPlan {
         self.objective.check()
     }
 
-    /// The users' placeholders with the separator of the encoding, then the plan's own candidates, without repetitions, each with
+    /// 3DMolGen's placeholders with the separator of the encoding, then the plan's own candidates, without repetitions, each with
     /// its source.
     pub(super) fn candidates_of(&self, encoding: Encoding) -> Vec<(String, &'static str)> {
         let in_encoding = |text: &str| text.replace(',', encoding.separator());
         let mut list: Vec<(String, &'static str)> = if encoding.is_decimal() {
-            // The users' placeholders are decimals, which are not slots of this encoding. The encoding's zeros are used instead.
+            // 3DMolGen's placeholders are decimals, which are not slots of this encoding. The encoding's zeros are used instead.
             USERS_PLACEHOLDERS.iter().map(|(text, source)| (in_encoding(text), *source)).collect()
         } else {
             vec![(Space(encoding).text(&Space(encoding).start()), "zeros")]

@@ -148,7 +148,7 @@ pub struct FitResult {
     pub intervals: Intervals,
     /// The placeholder to use if every lost digit counts.
     pub without_tolerance: Alternative,
-    /// The users' placeholders, the requested ones and the chosen one, least harm first.
+    /// 3DMolGen's placeholders, the requested ones and the chosen one, least harm first.
     pub candidates: Vec<CandidateReport>,
     /// The placeholders that no other placeholder beats in all of: unparsable blocks, RMSD, junk slots, truncated blocks. Sorted by
     /// FREE tokens.
@@ -208,7 +208,7 @@ pub struct TokenCount {
 pub struct CandidateReport {
     /// The placeholder, without brackets.
     pub placeholder: String,
-    /// The source of the placeholder, for the users' own.
+    /// The source of the placeholder, for 3DMolGen's own.
     pub source: String,
     /// F, the number of its FREE tokens.
     pub free_tokens: u32,

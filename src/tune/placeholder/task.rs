@@ -266,7 +266,7 @@ impl<'t> Task<'t> {
 
     /// The choice of least harm; ties are broken by [`Choice::tie_key`].
     fn choose(&self, objective: &Objective) -> &Choice {
-        // The users' placeholders are always among the choices.
+        // 3DMolGen's placeholders are always among the choices.
         self.choices.iter().min_by(|a, b| self.order(objective, a, b)).unwrap_or(&self.choices[0])
     }
 
@@ -310,7 +310,7 @@ impl<'t> Task<'t> {
         }
     }
 
-    /// The users' placeholders, the plan's own and the chosen one, least harm first.
+    /// 3DMolGen's placeholders, the plan's own and the chosen one, least harm first.
     fn candidates(&self, objective: &Objective, chosen: &Choice) -> Vec<CandidateReport> {
         let mut list: Vec<&Choice> = self.choices.iter().filter(|choice| choice.source.is_some()).collect();
         if chosen.source.is_none() {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN, tagged};
 
-/// Special tokens of the users' models that may end a text without tags.
+/// Special tokens of 3DMolGen's models that may end a text without tags.
 const ENDS: [&str; 6] = ["<|endoftext|>", "<|end_of_text|>", "<|im_end|>", "<|eot_id|>", "<|pad|>", "</s>"];
 
 /// The text behind the worked examples of a prompt. An example is a whole document, `[SMILES]…[CONFORMER]…[/CONFORMER]`, and a line
