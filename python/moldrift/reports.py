@@ -227,7 +227,8 @@ def encode(
         inputs: files and folders, recognised by content: RDKit pickles, SDF, XYZ, GEOM msgpack; each also gzipped
             or in a .tar(.gz).
         output: the file to write, JSON Lines ``{id, canonical_smiles, embedded_smiles,
-            embedded_smiles_stripped}``; with None these dicts are in the report's ``records``.
+            embedded_smiles_stripped}``; with None these dicts are in the report's ``records``. A SMILES that RDKit
+            would write differently is under ``smiles`` instead of ``canonical_smiles``.
         input_encoding: the encoding of input texts that do not name their encoding.
         out_of_range: whether a coordinate outside the range of the encoding is written as the end of the range and
             its conformer counted (``clip``), or the conformer is skipped (``skip``).

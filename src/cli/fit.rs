@@ -9,7 +9,7 @@ use super::output::Output;
 use super::values::{DialectOrAuto, EncodingArgs, FrameArgs, SmilesOfArgs, found, is_stdout, not_stdout};
 use crate::report::fit_view::{certificate_table, classes_table, grounds, lead, refusal, short_table, table};
 use crate::report::folders::{fit_files, write_fit};
-use crate::report::format::thousands;
+use crate::report::format::counted;
 use crate::report::table::narrow;
 use drift_core::checkpoint::RequiredFiles;
 use drift_core::encoding::Encoding;
@@ -145,10 +145,10 @@ fn render(report: &FitReport, verbose: bool, output: &Output) -> String {
     }
     let corpus = &report.corpus;
     out.push_str(&format!(
-        "Replayed {} conformers, {} blocks; {} records skipped.",
-        thousands(corpus.conformers),
-        thousands(corpus.blocks),
-        thousands(corpus.skipped)
+        "Replayed {}, {}; {} skipped.",
+        counted(corpus.conformers, "conformer"),
+        counted(corpus.blocks, "block"),
+        counted(corpus.skipped, "record")
     ));
     if !verbose {
         out.push_str(" --verbose prints intervals and proofs, -o DIR a page.");
