@@ -30,7 +30,7 @@ class SkeletonAutomaton:
     >>> salt = {"formula": "NaCl"}
     >>> ids = automaton.ids("4.0 4.0 5.6\\n90 90 90\\n")
     >>> [automaton.token(one) for one in automaton.allowed_ids(salt, ids)]
-    ['N', 'C']
+    ['Cl', 'Na']
 
     Args:
         tokenizer: as for :class:`moldrift.Automaton`. Its model must be BPE or a list of words.

@@ -376,7 +376,7 @@ def a_policy(printed: str) -> None:
 
 def a_salt(printed: str) -> None:
     # Chlorine is missing, or another formula unit begins with either element.
-    assert sorted(ast.literal_eval(printed)) == ["Cl", "Na"] or sorted(ast.literal_eval(printed)) == ["C", "N"]
+    assert ast.literal_eval(printed) == ["Cl", "Na"]
 
 
 def a_reward(printed: str) -> None:
