@@ -51,7 +51,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let journal = folder.map(|folder| folder.join(FILE)).filter(|_| !evaluation.report.interrupted);
     targets.write(&plan, &evaluation, journal.as_deref())?;
     match printed {
-        StdoutResult::Tables => output.text(&render(&evaluation.report, args.verbose, output))?,
+        StdoutResult::Tables => output.text(&render(&evaluation.report, args.verbose, folder, output))?,
         StdoutResult::Record => output.document(&evaluation.report)?,
         StdoutResult::Texts => output.text(&texts(&evaluation)?)?,
         StdoutResult::Trace => output.text(&chrome_trace(&evaluation.spans).to_string())?,
@@ -100,7 +100,12 @@ pub(super) fn merge(
     targets.write(&plan, &evaluation, None)?;
     match output.json || targets.folder.as_deref().is_some_and(is_stdout) {
         true => output.document(&evaluation.report),
-        false => output.text(&render(&evaluation.report, args.verbose, output)),
+        false => output.text(&render(
+            &evaluation.report,
+            args.verbose,
+            not_stdout(targets.folder.as_deref()),
+            output,
+        )),
     }
 }
 

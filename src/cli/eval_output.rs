@@ -118,8 +118,9 @@ pub(super) fn texts(evaluation: &Evaluation) -> serde_json::Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// The summary in at most 100 columns, with the advice; with `verbose` every table, as wide as the terminal.
-pub(super) fn render(report: &EvalReport, verbose: bool, output: &Output) -> String {
+/// The summary in at most 100 columns, with the advice; with `verbose` every table, as wide as the terminal. The record and the page
+/// are in `folder`, if they were asked for.
+pub(super) fn render(report: &EvalReport, verbose: bool, folder: Option<&Path>, output: &Output) -> String {
     let terminal = if verbose { output.terminal() } else { narrow(output.terminal()) };
     let width = terminal.width.map_or(usize::MAX, usize::from);
     let mut tables = if verbose { all_tables(report) } else { summary_tables(report) };
@@ -127,8 +128,16 @@ pub(super) fn render(report: &EvalReport, verbose: bool, output: &Output) -> Str
     let mut out: Vec<String> = tables.iter().map(|table| table.render(terminal)).collect();
     out.push(wrapped(&setting(report), width, 0) + "\n");
     out.push(report.advice.iter().map(|advice| wrapped(&format!("- {advice}\n"), width, 2)).collect());
-    if !verbose {
-        out.push("--verbose prints every table, -o DIR writes them to a record and a page.\n".to_owned());
+    match folder {
+        Some(folder) => out.push(format!(
+            "The record is {}, the page {}.\n",
+            folder.join(RECORD).display(),
+            folder.join(PAGE).display()
+        )),
+        None if !verbose => {
+            out.push("--verbose prints every table, -o DIR writes them to a record and a page.\n".to_owned());
+        }
+        None => {}
     }
     out.join("\n")
 }

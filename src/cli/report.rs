@@ -48,5 +48,5 @@ pub(super) fn run(args: &Args, invocation: &Invocation, job: &Job, output: &Outp
     if output.json {
         return output.document(&report);
     }
-    output.text(&render(&report, args.verbose, output))
+    output.text(&render(&report, args.verbose, None, output))
 }

@@ -391,6 +391,19 @@ fn what_cannot_work_is_one_line_with_its_remedy() {
 }
 
 #[test]
+fn the_summary_says_where_the_record_is() {
+    let folder = Folder::new();
+    folder.file("some.smi", "CC=O ethanal\n");
+    let shown = folder.line("eval --smiles some.smi --lp automaton -o out").done();
+    assert!(
+        shown.text().contains("The record is out/record.json, the page out/eval.html."),
+        "{}",
+        shown.text()
+    );
+    assert!(folder.path().join("out/eval.html").is_file());
+}
+
+#[test]
 fn smiles_of_a_file_are_generated_for_and_bad_lines_listed() {
     let folder = Folder::new();
     folder.file("some.smi", "CC=O ethanal\nC(\nc1ccccc1O\n");

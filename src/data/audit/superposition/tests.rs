@@ -38,7 +38,7 @@ fn the_order_has_the_least_rmsd() {
         let superposition = Superposition::new(symmetries, n);
         for seed in 0..4 {
             let (a, b) = (random(n, seed), random(n, 50 + seed));
-            let [one, other] = [&a, &b].map(|points| Centred::new(points));
+            let [one, other] = [&a, &b].map(|points| CentredConformer::new(points));
             let order = superposition.order(&one, &other);
             let mut sorted = order.clone();
             sorted.sort_unstable();
