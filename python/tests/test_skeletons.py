@@ -68,7 +68,9 @@ def check_text(skeleton: str, prompt: dict[str, Any], text: str) -> None:
         assert counts == {word: count * times for word, count in formula.items()}, text
 
 
-def walk(automaton: moldrift.SkeletonAutomaton, prompt: dict[str, Any], begun: list[int], seed: int) -> list[int]:
+def walk(
+    automaton: moldrift.SkeletonAutomaton, prompt: dict[str, Any], begun: list[int], seed: int
+) -> list[int]:
     """The ids of a random text that begins so."""
     draws, end = random.Random(seed), automaton.eos_token_id
     rows = moldrift._lib.Rows([automaton.constraint(prompt)], [0], [end])
@@ -163,7 +165,11 @@ def test_generate_writes_crystals_of_the_prompts() -> None:
     for options in ({"do_sample": True, "num_return_sequences": 3}, {"num_beams": 2}):
         processor = automaton.logits_processor(prompts)
         written = model.generate(
-            inputs, attention_mask=torch.ones_like(inputs), max_new_tokens=200, logits_processor=[processor], **options
+            inputs,
+            attention_mask=torch.ones_like(inputs),
+            max_new_tokens=200,
+            logits_processor=[processor],
+            **options,
         )
         each = len(written) // len(prompts)
         for row, ids in enumerate(written[:, inputs.shape[1] :].tolist()):
@@ -174,4 +180,6 @@ def test_generate_writes_crystals_of_the_prompts() -> None:
             check_text("crystal-text", prompts[row // each], text)
     # Without the processor no text is a crystal.
     free = model.generate(inputs, attention_mask=torch.ones_like(inputs), max_new_tokens=20, do_sample=True)
-    assert not any(re.match(r"\d+\.\d \d", automaton.text(ids)) for ids in free[:, inputs.shape[1] :].tolist())
+    assert not any(
+        re.match(r"\d+\.\d \d", automaton.text(ids)) for ids in free[:, inputs.shape[1] :].tolist()
+    )

@@ -15,7 +15,7 @@ const CEILINGS: [Ceiling; 5] = [
     Ceiling { of_crate: "core", closures_per_1000_lines: 10.8, long_closures: 17, tuple_functions: 2 },
     Ceiling { of_crate: "data", closures_per_1000_lines: 11.5, long_closures: 98, tuple_functions: 5 },
     Ceiling { of_crate: "tune", closures_per_1000_lines: 7.6, long_closures: 11, tuple_functions: 0 },
-    Ceiling { of_crate: "engine", closures_per_1000_lines: 10.9, long_closures: 66, tuple_functions: 42 },
+    Ceiling { of_crate: "engine", closures_per_1000_lines: 10.9, long_closures: 66, tuple_functions: 39 },
     Ceiling { of_crate: "", closures_per_1000_lines: 8.0, long_closures: 21, tuple_functions: 6 },
 ];
 

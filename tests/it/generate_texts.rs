@@ -216,13 +216,13 @@ fn what_cannot_work_is_one_line_with_its_remedy() {
 
 #[test]
 fn options_are_in_groups_and_examples_at_the_end() {
-    let shared = ["Model:", "Molecules:", "Logit processors:", "Sampling:", "Running:"];
+    let shared = ["Model:", "Molecules:", "Logit processors:", "Sampling:"];
     for (verb, more) in [("generate", &["Output:"][..]), ("eval", &["Judging:", "Energy:", "Output:"])] {
         let help = drift(&[verb, "--help"]).good();
         let found = help.text().lines().filter(|line| line.ends_with(':') && !line.starts_with(' '));
         let found: Vec<&str> = found.filter(|line| *line != "Arguments:").collect();
-        // The options of every verb come last.
-        let end = ["Options of every command:", "Examples:"];
+        // The options of every verb come last, before them how the work is done.
+        let end = ["Running:", "Options of every command:", "Examples:"];
         assert_eq!(found, [&shared[..], more, &end].concat(), "{verb}");
     }
 }

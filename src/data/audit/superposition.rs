@@ -68,14 +68,16 @@ impl CentredConformer {
     }
 }
 
+/// The orbits of a factor, as atoms of the molecule.
+fn orbits_of(factor: &Factor) -> Vec<Vec<usize>> {
+    let atoms = |orbit: &Vec<u16>| orbit.iter().map(|at| factor.atoms[usize::from(*at)]).collect();
+    factor.orbits.iter().map(atoms).collect()
+}
+
 impl Superposition {
     /// The orbits of atoms that symmetric orders exchange.
     pub(super) fn orbits(&self) -> Vec<Vec<usize>> {
-        let of = |factor: &Factor| -> Vec<Vec<usize>> {
-            let atoms = |orbit: &Vec<u16>| orbit.iter().map(|at| factor.atoms[usize::from(*at)]).collect();
-            factor.orbits.iter().map(atoms).collect()
-        };
-        self.symmetries.factors.iter().flat_map(of).collect()
+        self.symmetries.factors.iter().flat_map(orbits_of).collect()
     }
 
     pub(super) fn new(symmetries: Symmetries, atoms: usize) -> Self {
