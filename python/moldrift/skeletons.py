@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import moldrift._lib as _lib
-from moldrift import sources
 from moldrift.errors import DriftError
 from moldrift.sampling import Sampling
+from moldrift.sources import read
 
 if TYPE_CHECKING:
     from moldrift.logits_processor import AutomatonLogitsProcessor
@@ -46,7 +46,7 @@ class SkeletonAutomaton:
     def __init__(
         self, tokenizer: Any, skeleton: SkeletonLike, *, eos_token_id: int | list[int] | None = None
     ) -> None:
-        self.source = sources.read(tokenizer, eos_token_id)
+        self.source = read(tokenizer, eos_token_id)
         content = json.dumps(dict(skeleton)) if isinstance(skeleton, Mapping) else os.fspath(skeleton)
         self._automaton = _lib.SkeletonAutomaton(self.source.tokenizer, content, self.source.eos)
 
