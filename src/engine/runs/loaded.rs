@@ -101,16 +101,15 @@ pub(crate) fn processors<'p>(
     plan: &GeneratePlan,
     placeholders: &'p [NamedPlaceholder],
 ) -> Vec<RunProcessor<'p>> {
-    let of = |processor: &ProcessorKind| -> Vec<RunProcessor<'p>> {
-        match processor.takes_placeholder() {
-            true => placeholders
-                .iter()
-                .map(|named| RunProcessor { kind: *processor, placeholder: Some(named) })
-                .collect(),
-            false => vec![RunProcessor { kind: *processor, placeholder: None }],
+    let mut all = Vec::new();
+    for kind in plan.processors.iter().copied() {
+        if kind.takes_placeholder() {
+            all.extend(placeholders.iter().map(|named| RunProcessor { kind, placeholder: Some(named) }));
+        } else {
+            all.push(RunProcessor { kind, placeholder: None });
         }
-    };
-    plan.processors.iter().flat_map(of).collect()
+    }
+    all
 }
 
 /// The progress of a shard.
