@@ -1,6 +1,6 @@
 //! The summary at the top of a page: sentences with their numbers and intervals that can be pasted into a paper, and the command.
 
-use super::format::{number, percent, thousands};
+use super::format::{number, percent, signed, thousands};
 use super::html::Section;
 use drift_core::job::Provenance;
 use drift_data::audit::chemistry::ChemistryReport;
@@ -111,8 +111,7 @@ fn differences(pair: &PairedComparison, base: &str) -> Option<String> {
 
 /// A difference in Å with its interval.
 fn difference(mean: Mean) -> String {
-    // A negative zero would say that something is less.
     let interval =
-        mean.interval.map(|Interval { low, high }| format!(" [{:+.3}, {:+.3}]", low + 0.0, high + 0.0));
-    format!("{:+.3} Å{}", mean.mean + 0.0, interval.unwrap_or_default())
+        mean.interval.map(|Interval { low, high }| format!(" [{}, {}]", signed(low, 3), signed(high, 3)));
+    format!("{} Å{}", signed(mean.mean, 3), interval.unwrap_or_default())
 }
