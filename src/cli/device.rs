@@ -139,6 +139,7 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
         likelihood: false,
         missing: Default::default(),
         by_text: false,
+        by_molecule: false,
         same_as: None,
         energy: None,
     };

@@ -87,6 +87,7 @@ pub(super) fn merge(
     // Files that the merge names take precedence over the files that the shards' command names.
     args.verdicts = targets.verdicts.clone().or(args.verdicts);
     args.matrix = targets.matrix.clone().or(args.matrix);
+    args.molecules = targets.molecules.clone();
     let (verdicts, matrix) = (args.verdicts.clone(), args.matrix.clone());
     let cache = args.judging.energy.cache().map(Path::to_owned);
     let targets = &Targets { verdicts, matrix, cache, ..targets.clone() };
@@ -204,6 +205,7 @@ fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) ->
         ensembles: judging.ensembles.measures()?,
         missing: judging.missing,
         by_text: args.verdicts.is_some() || args.matrix.is_some(),
+        by_molecule: args.molecules.is_some(),
         strip_junk: judging.strip_junk,
         max_atoms: AtomLimit(judging.max_atoms),
         likelihood: judging.likelihood,

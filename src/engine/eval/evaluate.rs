@@ -36,7 +36,7 @@ pub struct Evaluation {
     pub report: EvalReport,
     /// Every text, ordered by run, molecule and generation.
     pub texts: Vec<TextLine>,
-    /// One entry for every molecule of every run.
+    /// One entry for every molecule of every run, if the plan keeps them.
     pub molecules: Vec<MoleculeRecord>,
     /// The phases of each run, if requested.
     pub spans: Vec<(String, Vec<Span>)>,
@@ -300,7 +300,9 @@ impl Gathered {
                 self.interrupted = self.energies.add(energies, &checkpoint.name, texts, job)?;
             }
         }
-        self.records.extend(judged.texts.molecules(plan.molecule_measures(), nats));
+        if plan.by_molecule {
+            self.records.extend(judged.texts.molecules(plan.molecule_measures(), nats));
+        }
         self.comparisons.extend(judged.comparisons);
         if plan.by_text {
             self.by_text.push(judged.texts);

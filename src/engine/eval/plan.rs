@@ -31,6 +31,8 @@ pub struct EvalPlan {
     pub missing: MissingPolicy,
     /// Whether to keep the results for each text.
     pub by_text: bool,
+    /// Whether to keep the results for each molecule. Their clusters take as long as those of the rows.
+    pub by_molecule: bool,
     /// The texts of another run with which these are compared.
     pub same_as: Option<Arc<OtherTexts>>,
     /// The program that computes the energies of texts; `None` to compute none.
