@@ -69,7 +69,7 @@ impl Format {
         let line = text.split(|&b| b == b'\n').next().unwrap_or(text);
         if line.first() == Some(&b'{') {
             // A line with only a brace begins a JSON document that spans lines.
-            return (line.trim_ascii_end() != b"{").then_some(Format::Jsonl);
+            return (line.trim_ascii_end() != b"{" && !is_geom_summary(line)).then_some(Format::Jsonl);
         }
         if plain::begins_like_text(line) {
             return Some(Format::Plain);
@@ -112,10 +112,19 @@ pub(super) fn unknown(prefix: &[u8]) -> (String, String) {
     }
     let text = prefix.strip_prefix(BYTE_ORDER_MARK).unwrap_or(prefix).trim_ascii_start();
     let line = text.split(|&b| b == b'\n').next().unwrap_or(text);
+    if is_geom_summary(text) {
+        let remedy = "its conformers are in the pickles beside it: give their folder, such as rdkit_folder/drugs";
+        return ("is GEOM's summary, which has no conformers".to_owned(), remedy.to_owned());
+    }
     match table::problem(&FirstLine::of(line)) {
         Some(problem) => problem,
         None => ("unknown content".to_owned(), KNOWN_FORMATS.to_owned()),
     }
+}
+
+/// Whether a text is the summary of GEOM's `rdkit_folder`: an object from SMILES to objects that name a pickle.
+fn is_geom_summary(text: &[u8]) -> bool {
+    text.starts_with(b"{") && memchr::memmem::find(text, b"\"pickle_path\":").is_some()
 }
 
 /// Whether the fourth line of a text is a counts line of a mol block without a version: two numbers of three columns each, more

@@ -115,20 +115,20 @@ fn whether(without: &AdvisedRow<'_>, exact: &AdvisedRow<'_>, pair: Option<&Paire
     };
     let cost = match geometry {
         None => "too few texts pass both ways to compare geometry",
-        Some((_, interval)) if interval.low > NEGLIGIBLE_ANGSTROM => "their geometry is worse",
-        Some((_, interval)) if interval.high <= NEGLIGIBLE_ANGSTROM => {
+        Some(found) if found.is_certain() => "their geometry is worse",
+        Some(found) if found.interval.high <= NEGLIGIBLE_ANGSTROM => {
             "texts that pass both ways keep their geometry"
         }
         Some(_) => "any difference in geometry may be chance",
     };
-    let by = geometry.map(|(by, interval)| format!(", geometry {} Å", difference(by, interval)));
+    let by = geometry.map(GeometryDifference::in_words);
     let speed = pair.and_then(|pair| pair.speed).and_then(claimed);
     let time = speed.map_or_else(String::new, |speed| format!(", {}", in_words(&speed)));
     let numbers = format!(
         "{outcome}, and {cost} ({passed} of {samples} pass instead of {alone}{}{time})",
         by.unwrap_or_default()
     );
-    let is_costly = geometry.is_some_and(|(_, interval)| interval.low > NEGLIGIBLE_ANGSTROM);
+    let is_costly = geometry.is_some_and(GeometryDifference::is_certain);
     let is_faster = speed.is_some_and(|speed| speed.ratio > 1.0);
     if passed < alone || is_costly && passed == alone {
         format!("{about}use no logit processor. With `automaton` {numbers}.")
@@ -203,14 +203,44 @@ fn shown(found: &FigureDifference) -> String {
     format!("{} {:.1} % instead of {:.1} %", figure.name(), 100.0 * with, 100.0 * without)
 }
 
-/// The difference in geometry that matters most, with its interval. A certain loss takes precedence, since a larger one that may be
-/// chance would hide it. Otherwise it is the difference that may be the largest loss.
-fn worst(pair: &PairedComparison) -> Option<(f64, Interval)> {
-    let wanted = [ComparedFigure::BondLengthError, ComparedFigure::MatPrecision];
-    let known = pair.figures.iter().filter(|found| wanted.contains(&found.figure));
-    let known = known.filter_map(|found| Some((found.difference, found.interval?)));
-    let is_certain = |interval: &Interval| interval.low > NEGLIGIBLE_ANGSTROM;
-    known.max_by(|(_, a), (_, b)| is_certain(a).cmp(&is_certain(b)).then(a.high.total_cmp(&b.high)))
+/// A difference in geometry between texts that pass in both rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct GeometryDifference {
+    /// Its mean over the molecules, in Å.
+    difference: f64,
+    interval: Interval,
+    molecules: usize,
+}
+
+impl GeometryDifference {
+    /// Returns whether the row is certainly worse.
+    fn is_certain(self) -> bool {
+        self.interval.low > NEGLIGIBLE_ANGSTROM
+    }
+
+    /// Formats it: `, geometry +0.012 [+0.004, +0.020] Å over 52 molecules`.
+    fn in_words(self) -> String {
+        let unit = if self.molecules == 1 { "molecule" } else { "molecules" };
+        let by = difference(self.difference, self.interval);
+        format!(", geometry {by} Å over {} {unit}", self.molecules)
+    }
+}
+
+/// Returns the difference in geometry that matters most. A certain loss takes precedence, since a larger one that may be chance would
+/// hide it. Otherwise it is the difference that may be the largest loss.
+fn worst(pair: &PairedComparison) -> Option<GeometryDifference> {
+    let wanted = [
+        (ComparedFigure::BondLengthError, pair.bond_error_difference_angstrom),
+        (ComparedFigure::MatPrecision, pair.mat_precision_difference_angstrom),
+    ];
+    let known = wanted.into_iter().filter_map(|(figure, mean)| {
+        let found = pair.figures.iter().find(|found| found.figure == figure)?;
+        let molecules = mean.map_or(0, |mean| mean.items);
+        Some(GeometryDifference { difference: found.difference, interval: found.interval?, molecules })
+    });
+    known.max_by(|a, b| {
+        a.is_certain().cmp(&b.is_certain()).then(a.interval.high.total_cmp(&b.interval.high))
+    })
 }
 
 /// A speed ratio about which a claim can be made: its interval does not contain 1.
@@ -317,10 +347,10 @@ mod tests {
     fn a_certain_loss_is_not_hidden_by_a_larger_one_that_may_be_chance() {
         let certain = figure(ComparedFigure::BondLengthError, 0.05, 0.01);
         let may_be = figure(ComparedFigure::MatPrecision, 0.2, 0.5);
-        assert_eq!(worst(&pair(vec![certain, may_be])).unwrap().0, 0.05);
+        assert_eq!(worst(&pair(vec![certain, may_be])).unwrap().difference, 0.05);
         // Of two that may be chance, the one that may be larger.
         let small = figure(ComparedFigure::BondLengthError, 0.01, 0.02);
-        assert_eq!(worst(&pair(vec![small, may_be])).unwrap().0, 0.2);
+        assert_eq!(worst(&pair(vec![small, may_be])).unwrap().difference, 0.2);
     }
 
     #[test]
