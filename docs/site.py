@@ -24,6 +24,10 @@ PACKAGE = ROOT / "python" / "moldrift"
 PAGES = ROOT / "target" / "site-pages"
 SITE = ROOT / "target" / "site"
 
+#: The first page of the site, and its name.
+README = ROOT / "README.md"
+README_PAGE = "drift.md"
+
 #: The name of the page of each reference.
 PYTHON_PAGE = "python-reference.md"
 RUST_PAGE = "rust-reference.md"
@@ -60,7 +64,7 @@ def main() -> int:
 
 def copy_pages(repository: str) -> dict[Path, str]:
     """Copies the pages of `docs`, and those outside that they link to. Returns the latter with their names in the book."""
-    outside: dict[Path, str] = {}
+    outside = {README: README_PAGE}
     for path in sorted(DOCS.rglob("*")):
         if path.is_dir() or path.suffix == ".py":
             continue
@@ -110,12 +114,14 @@ def relative(path: Path, folder: Path) -> str:
 
 
 def write_summary(outside: dict[Path, str]) -> None:
-    """Adds the references, and the pages from outside, to the table of contents."""
+    """Adds the README at its begin, and the references and the pages from outside at its end, to the table of contents."""
     lines = ["", "# References", "", f"- [Python]({PYTHON_PAGE})", f"- [Rust]({RUST_PAGE})", "", "# Of the repository", ""]
     for path, name in sorted(outside.items()):
-        lines.append(f"- [{path.relative_to(ROOT).as_posix()}]({name})")
-    with (PAGES / "SUMMARY.md").open("a", encoding="utf-8") as summary:
-        summary.write("\n".join(lines) + "\n")
+        if path != README:
+            lines.append(f"- [{path.relative_to(ROOT).as_posix()}]({name})")
+    summary = PAGES / "SUMMARY.md"
+    title, pages = summary.read_text(encoding="utf-8").split("\n\n", 1)
+    summary.write_text(f"{title}\n\n[drift]({README_PAGE})\n{pages}" + "\n".join(lines) + "\n", encoding="utf-8")
 
 
 def rust_reference() -> str:
