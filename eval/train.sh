@@ -143,12 +143,13 @@ qwen_like_prepared() {
     small_corpus
     [ -f "$out/qwen-like.npz" ] ||
         python3 eval/train_gpu.py documents "$out/small-train.jsonl.gz" eval/qwen-like --copies "${COPIES:-8}" -o "$out/qwen-like.npz"
+    [ -f "$out/qwen-like.npz.xz" ] || xz -k -T0 "$out/qwen-like.npz"
     untrained qwen-like eval/qwen-like '{}'
 }
 
 qwen_like_gpu() {
     qwen_like_prepared
-    on_gpu qwen-like qwen-like 14106 --longest 288 --buckets 2
+    on_gpu qwen-like qwen-like 14106 --longest 288 --buckets 2 --fine-weight "${FINE_WEIGHT:-0.2}"
 }
 
 # Sets `tokenizer` and `encoding` of one of six that differ in nothing but how coordinates are written: name

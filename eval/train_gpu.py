@@ -42,6 +42,7 @@ LEAST_SINE = 0.1
 BETAS, EPSILON, MOMENTUM = (0.9, 0.95), 1e-8, 0.95
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315), 5
 STEP_SIZE = 0.2
+FINE_DIGITS = re.compile(r"\d\.\d\d(\d+)")  # the digits behind two decimals
 
 
 def grid(encoding):
@@ -70,6 +71,14 @@ class Writer:
         prompts = self.tokenizer.encode_batch([f"[SMILES]{smiles}[/SMILES]" for smiles, _ in texts])
         answers = self.tokenizer.encode_batch([f"[CONFORMER]{text}[/CONFORMER]" for _, text in texts])
         return [([*p.ids, *a.ids, self.end], len(p.ids)) for p, a in zip(prompts, answers, strict=True)]
+
+    def fine(self, text):
+        """Whether each token of an answer begins with a digit behind two decimals, as `drift train-model --fine-weight` counts them."""
+        answer = f"[CONFORMER]{text}[/CONFORMER]"
+        digits = np.zeros(len(answer), bool)
+        for match in FINE_DIGITS.finditer(answer):
+            digits[match.start(1) : match.end(1)] = True
+        return [bool(digits[start]) for start, _ in self.tokenizer.encode(answer).offsets]
 
 
 def save(path, source, shapes, encoding, frame, arrays):
@@ -175,7 +184,7 @@ def documents(arguments):
         rows = [json.loads(line) for line in lines]
     given = [(row.get("canonical_smiles") or row["smiles"], row["embedded_smiles"]) for row in rows]
     draw = np.random.default_rng(SEED)
-    tokens, shapes, parts = [], [], []
+    tokens, shapes, parts, fine = [], [], [], []
     for copy in range(arguments.copies):
         for at in range(0, len(given), AT_ONCE):
             some = given[at : at + AT_ONCE]
@@ -183,11 +192,13 @@ def documents(arguments):
             written = writer.documents(texts)
             tokens.append(np.array([token for document, _ in written for token in document], np.uint16))
             shapes += [(len(document), prompt) for document, prompt in written]
+            for (_, text), (_, prompt) in zip(texts, written, strict=True):
+                fine.append(np.array([*[False] * prompt, *writer.fine(text), False]))
             # What validates is as it was given.
             found = np.array([part(smiles) for smiles, _ in some], np.uint8)
             parts.append(np.where(found == TRAINED, TRAINED, SHAKEN) if copy else found)
             print(f"{len(shapes)} of {arguments.copies * len(given)} texts", file=sys.stderr, flush=True)
-    arrays = {"tokens": np.concatenate(tokens), "parts": np.concatenate(parts)}
+    arrays = {"tokens": np.concatenate(tokens), "parts": np.concatenate(parts), "fine": np.packbits(np.concatenate(fine))}
     save(arguments.output, arguments.texts, shapes, rows[0].get("encoding", arguments.encoding), arguments.frame, arrays)
 
 
@@ -227,31 +238,41 @@ class Data:
 class Documents(Data):
     """Texts as they are."""
 
-    def __init__(self, arrays, device, longest, buckets):
+    def __init__(self, arrays, device, longest, buckets, fine_weight=1.0):
+        import torch
+
         super().__init__(arrays, device)
+        self.fine_weight = fine_weight
         self.tokens = self.tensor("tokens", np.int16)
+        self.fine = torch.from_numpy(np.unpackbits(arrays["fine"], count=len(self.tokens)).astype(bool)).to(device)
         self.starts = self.lengths.cumsum(0) - self.lengths
         self.length = -(-min(int(self.lengths.max()), longest) // 8) * 8
         self.split(self.tensor("parts", np.int64), self.lengths, longest, buckets)
 
-    def written(self, texts, length=None):
-        """Tokens `[batch, length]` and weights of the tokens, of these texts as they are."""
+    def places(self, texts, length):
+        """The places `[batch, length]` of the tokens of these texts, and which of them are an answer's."""
         import torch
 
         place = torch.arange(length or self.length, device=self.device)
-        exists = place < self.lengths[texts, None]
+        is_answer = (place >= self.prompts[texts, None]) & (place < self.lengths[texts, None])
         # What is behind the end is never a target, and no token looks at it.
-        tokens = self.tokens[(self.starts[texts, None] + place).clamp(max=len(self.tokens) - 1)].long()
-        return tokens, exists & (place >= self.prompts[texts, None])
+        return (self.starts[texts, None] + place).clamp(max=len(self.tokens) - 1), is_answer
+
+    def written(self, texts, length=None):
+        """Tokens `[batch, length]` and weights of the tokens, of these texts as they are."""
+        places, is_answer = self.places(texts, length)
+        return self.tokens[places].long(), is_answer
 
     def drawn(self, texts, length, _share, _noise):
-        return self.written(texts, length)
+        """A batch for training: digits behind two decimals have a weight of their own."""
+        places, is_answer = self.places(texts, length)
+        return self.tokens[places].long(), is_answer * (1.0 + (self.fine_weight - 1.0) * self.fine[places])
 
 
 class Templates(Data):
-    """Templates and conformers, from which it makes batches."""
+    """Templates and conformers, from which it makes batches. Bins have no digits, so `fine_weight` is not used."""
 
-    def __init__(self, arrays, device, longest, buckets):
+    def __init__(self, arrays, device, longest, buckets, _fine_weight=1.0):
         import torch
 
         super().__init__(arrays, device)
@@ -412,7 +433,9 @@ def train(arguments):
     torch.manual_seed(arguments.seed)
     torch.set_float32_matmul_precision("high")
     arrays = np.load(arguments.data)
-    data = (Templates if "slots" in arrays else Documents)(arrays, device, arguments.longest, arguments.buckets)
+    data = (Templates if "slots" in arrays else Documents)(
+        arrays, device, arguments.longest, arguments.buckets, arguments.fine_weight
+    )
     if arguments.init:
         model = AutoModelForCausalLM.from_pretrained(arguments.checkpoint, dtype=torch.float32)
     else:
@@ -438,8 +461,11 @@ def train(arguments):
 
     @torch.no_grad()
     def validation():
-        """Nats of a validation conformer in the order of its canonical SMILES."""
-        return sum(float(loss_of(*data.written(some))) for some in data.validation.split(at_once)) / max(1, len(data.validation))
+        """Nats of a validation conformer in the order of its canonical SMILES, for the curve; nothing where none validates."""
+        if not len(data.validation):
+            return {}
+        nats = sum(float(loss_of(*data.written(some))) for some in data.validation.split(at_once))
+        return {"validation": round(nats / len(data.validation), 3)}
 
     def save_all():
         arguments.output.mkdir(parents=True, exist_ok=True)
@@ -497,14 +523,14 @@ def train(arguments):
             speed = (texts - texts_before) / (time.monotonic() - started)
             curve.append({"updates": done, "tokens": round(tokens_seen), "nats": round(nats, 3), "rate": rate, "seconds": round(time.monotonic() - began, 1)})
             if done % (10 * arguments.every) == 0:
-                curve[-1]["validation"] = round(validation(), 3)
+                curve[-1] |= validation()
             print(json.dumps(curve[-1]), f"{speed:.0f} texts/s", flush=True)
             if not math.isfinite(nats):
                 raise SystemExit("the loss is not finite")
         if arguments.save_seconds and time.monotonic() - saved_at > arguments.save_seconds:
             save_all()
             saved_at = time.monotonic()
-    curve.append({"updates": done, "validation": round(validation(), 3), "seconds": round(time.monotonic() - began, 1)})
+    curve.append({"updates": done, **validation(), "seconds": round(time.monotonic() - began, 1)})
     print(json.dumps(curve[-1]), flush=True)
     save_all()
 
@@ -539,6 +565,7 @@ def main():
     trained.add_argument("--batch-tokens", type=int, default=80_000, help="tokens of an update, without padding")
     trained.add_argument("--longest", type=int, default=10_000, help="tokens of a text; longer ones are left out")
     trained.add_argument("--buckets", type=int, default=1, help="groups of texts by length; each is compiled for itself")
+    trained.add_argument("--fine-weight", type=float, default=1.0, help="the loss weight of digits behind two decimals, after `documents`")
     trained.add_argument("--learning-rate", type=float, default=4e-3)
     trained.add_argument("--warmup", type=int, default=200)
     trained.add_argument("--falling", type=float, default=0.5, help="the last share of the training, in which the learning rate falls")
