@@ -9,11 +9,12 @@ from moldrift.automaton import Automaton, GeometryAutomaton
 from moldrift.errors import DriftError, ForbiddenToken, InvalidSmiles, TokenizerRefused
 from moldrift.generations import read_generations, write_generations
 from moldrift.grammars import export_grammar
-from moldrift.judge import Judge, Scores, read_matrix
+from moldrift.judge import Judge, read_matrix
 from moldrift.positions import PositionTemplates
 from moldrift.reports import Report, audit, encode, fit, inspect, mine, train_tokenizer
-from moldrift.rewards import Completion, FBeta
+from moldrift.rewards import FBeta
 from moldrift.sampling import Sampling
+from moldrift.scores import Completion, Scores
 from moldrift.skeletons import SkeletonAutomaton
 
 if TYPE_CHECKING:

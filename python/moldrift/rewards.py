@@ -18,64 +18,22 @@ A reward is any function of a `Completion`, which has the arrays of one text. `F
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from moldrift.errors import DriftError
+from moldrift.scores import Completion, Scores
 
-if TYPE_CHECKING:
-    from moldrift.judge import Scores
-
-__all__ = ["Completion", "FBeta", "f_beta", "unique"]
+__all__ = ["FBeta", "f_beta", "unique"]
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 #: What keeps the division of `f_beta` from dividing by 0, as in 3DMolGen.
 _EPSILON = 1e-8
-
-
-@dataclass(frozen=True)
-class Completion:
-    """The conformers of one text, in their order.
-
-    Attributes:
-        smiles: the SMILES of the prompt.
-        rmsd: float [conformers, references], in Å; NaN for conformers that cannot be compared.
-        within: float [conformers, conformers], the RMSDs between the conformers, in Å; NaN as in ``rmsd``.
-        rows: the rows of the text in the arrays of `scores`.
-        scores: the scores of its batch.
-    """
-
-    smiles: str
-    rmsd: Floats
-    within: Floats
-    rows: slice
-    scores: Scores
-
-    def __len__(self) -> int:
-        return len(self.rmsd)
-
-    def of(self, name: str) -> npt.NDArray[np.generic]:
-        """The part of an array of `Scores` that belongs to this text, ``[conformers]`` or ``[conformers, …]``."""
-        array = getattr(self.scores, name, None)
-        if not isinstance(array, np.ndarray) or array.ndim == 0 or len(array) != len(self.scores):
-            raise DriftError(f"{name}: is no array of the scores with a row for each conformer")
-        return array[self.rows]
-
-    @property
-    def passed(self) -> Bools:
-        """bool [conformers], whether a conformer has the molecule of the prompt and three numbers after each atom."""
-        return self.scores.passed[self.rows]
-
-    @property
-    def nearest(self) -> Floats:
-        """float [conformers], the RMSD to the nearest reference; NaN without one."""
-        return self.scores.rmsd_to_nearest[self.rows]
 
 
 def unique(within: Floats, kept: Bools, bound: float) -> Bools:
@@ -194,15 +152,3 @@ class FBeta:
         kept[self.target :] = False
         # A conformer that can be compared has distance 0 from itself.
         return kept & ~np.isnan(np.diagonal(completion.within))
-
-
-def completions_of(scores: Scores, within: Sequence[Floats]) -> list[Completion]:
-    """The completions of a batch. ``within`` has the distances of each text."""
-    found = []
-    begin = 0
-    for distances in within:
-        rows = slice(begin, begin + len(distances))
-        smiles = scores.group_smiles[int(scores.group[begin])]
-        found.append(Completion(smiles, np.stack(scores.rmsd[rows]), distances, rows, scores))
-        begin = rows.stop
-    return found
