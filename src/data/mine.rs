@@ -46,7 +46,7 @@ pub struct MineReport {
     pub texts: TextReport,
     /// Conformers whose geometry cannot be right.
     pub faults: FaultReport,
-    /// What may not belong into a training set, if this was asked for.
+    /// What may not belong in a training set, if this was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<FlawReport>,
     /// The number of rows that were not asked for.

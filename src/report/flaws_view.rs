@@ -1,4 +1,4 @@
-//! What is in a corpus that may not belong into a training set, as tables.
+//! What is in a corpus that may not belong in a training set, as tables.
 
 use super::format::{counted, percent, thousands};
 use super::table::{Table, Terminal};
@@ -18,7 +18,7 @@ pub fn flaws_tables(report: &FlawReport) -> Vec<Table> {
 }
 
 fn kinds_table(report: &FlawReport) -> Table {
-    let mut table = Table::new("What may not belong into a training set".to_owned())
+    let mut table = Table::new("What may not belong in a training set".to_owned())
         .text("kind")
         .text("")
         .number("conformers")

@@ -223,7 +223,7 @@ fn first_digit_table(report: &StatsReport) -> Table {
 pub fn stats_page(report: &StatsReport, check: Option<&FlawReport>, provenance: &Provenance) -> Page {
     let page = Page::new("Coordinates of a corpus", summary(report));
     let page = match check {
-        Some(check) => page.section("What may not belong into a training set", |section| {
+        Some(check) => page.section("Check of the corpus", |section| {
             flaws_tables(check).iter().for_each(|table| _ = section.table(table));
         }),
         None => page,

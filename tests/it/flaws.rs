@@ -135,7 +135,7 @@ fn what_is_planted_is_found() {
     }
     folder.drift(&["mine", "t.csv.zst", "--check", "--quiet", "--html", "page.html"]).done();
     let page = String::from_utf8(folder.read("page.html")).unwrap();
-    for words in ["What may not belong into a training set", "<td>duplicate-conformer</td>", "By data set"] {
+    for words in ["What may not belong in a training set", "<td>duplicate-conformer</td>", "By data set"] {
         assert!(page.contains(words), "{words}");
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A reason why a conformer may not belong into a training set.
+/// A reason why a conformer may not belong in a training set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlawKind {

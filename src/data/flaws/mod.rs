@@ -1,4 +1,4 @@
-//! What is in a corpus that may not belong into a training set: texts and conformers that occur twice, atoms on one point, bonds of
+//! What is in a corpus that may not belong in a training set: texts and conformers that occur twice, atoms on one point, bonds of
 //! impossible lengths, several molecules in one text, and stereo marks that are not those of the coordinates.
 //!
 //! Flaws of a single conformer are those of [`stats::faults`](crate::stats::faults) and of the stereo judge
