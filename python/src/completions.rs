@@ -56,7 +56,7 @@ impl LegalRows {
         Ok(rows)
     }
 
-    /// The rows in the form for Python.
+    /// Returns the rows in the form for Python.
     pub(crate) fn arrays(self, py: Python<'_>) -> PyRows<'_> {
         (PyArray1::from_vec(py, self.offsets), PyArray1::from_vec(py, self.ids))
     }

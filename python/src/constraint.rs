@@ -15,7 +15,7 @@ use pyo3::types::PyDict;
 use crate::errors::Class;
 use crate::tables::{spelled, spelled_skeleton, tables};
 
-/// The skeleton of a SMILES, spelled as the users' encoder spells it.
+/// Returns the skeleton of a SMILES, spelled as the users' encoder spells it.
 #[pyfunction]
 pub(crate) fn skeleton_of(smiles: &str) -> PyResult<String> {
     let refuse = |problem: String| {
@@ -53,7 +53,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The state before the first token.
+    /// Returns the state before the first token.
     pub(crate) fn start(constraint: &dyn drift::Constraint) -> Self {
         let geometry = constraint.geometry().map(|geometry| geometry.row());
         let skeleton = constraint.skeleton().map(|skeleton| skeleton.row());
@@ -62,7 +62,7 @@ impl Place {
         place
     }
 
-    /// The tokens that may come next in a text that is not over.
+    /// Returns the tokens that may come next in a text that is not over.
     pub(crate) fn mask<'m>(&'m self, constraint: &'m dyn drift::Constraint) -> Mask<'m> {
         if let Some(row) = &self.skeleton {
             return row.mask();
@@ -84,7 +84,7 @@ impl Place {
         }
     }
 
-    /// Why no token is allowed any more, if so.
+    /// Returns why no token is allowed any more, if so.
     pub(crate) fn problem(&self) -> Option<&str> {
         self.skeleton.as_ref()?.problem()
     }
@@ -144,7 +144,7 @@ impl Constraint {
         self.molecule_automaton.as_deref().ok_or_else(|| Class::Drift.exception(problem))
     }
 
-    /// The state after a prefix.
+    /// Returns the state after a prefix.
     fn after(&self, prefix: &[u32]) -> PyResult<Place> {
         let mut place = Place::start(&*self.inner);
         for (at, &token) in prefix.iter().enumerate() {
@@ -162,13 +162,13 @@ impl Constraint {
 
 #[pymethods]
 impl Constraint {
-    /// The molecule's text with empty blocks.
+    /// Returns the molecule's text with empty blocks.
     #[getter]
     fn skeleton(&self) -> &str {
         &self.skeleton
     }
 
-    /// The tokens that may follow a prefix: ("only", ids), ("except", ids) or ("any", []); ids are sorted.
+    /// Returns the tokens that may follow a prefix: ("only", ids), ("except", ids) or ("any", []); ids are sorted.
     fn allowed(&self, prefix: Vec<u32>) -> PyResult<(&'static str, Vec<u32>)> {
         let place = self.after(&prefix)?;
         if place.over {
@@ -182,7 +182,7 @@ impl Constraint {
         })
     }
 
-    /// The tokens that are forced after a prefix, including the end token.
+    /// Returns the tokens that are forced after a prefix, including the end token.
     fn forced_run(&self, prefix: Vec<u32>) -> PyResult<Vec<u32>> {
         let place = self.after(&prefix)?;
         let mut run = Vec::new();
@@ -192,12 +192,12 @@ impl Constraint {
         Ok(run)
     }
 
-    /// Whether a text has ended, that is, contains the end token.
+    /// Returns whether a text has ended, that is, contains the end token.
     fn is_over(&self, text: Vec<u32>) -> PyResult<bool> {
         Ok(self.after(&text)?.over)
     }
 
-    /// The automaton as a grammar in token ids: lark, ebnf or json.
+    /// Returns the automaton as a grammar in token ids: lark, ebnf or json.
     fn grammar(&self, py: Python<'_>, format: &str) -> PyResult<String> {
         match self.inner.skeleton() {
             Some(skeleton) => spelled_skeleton(py, skeleton, format),
@@ -205,7 +205,7 @@ impl Constraint {
         }
     }
 
-    /// The automaton as NumPy arrays.
+    /// Returns the automaton as NumPy arrays.
     fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         tables(py, self.automaton()?)
     }

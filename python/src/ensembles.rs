@@ -144,7 +144,7 @@ fn read(smiles: &[String], ensembles: &str) -> drift::Result<Vec<EnsembleScore>>
     Ok(scores)
 }
 
-/// A report as JSON. Reports have only numbers and texts, which can always be written.
+/// Returns a report as JSON. Reports have only numbers and texts, which can always be written.
 fn text(report: &impl Serialize) -> String {
     serde_json::to_string(report).unwrap_or_default()
 }

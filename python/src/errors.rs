@@ -19,7 +19,7 @@ pub(crate) enum Class {
 }
 
 impl Class {
-    /// The Python class, imported once.
+    /// Returns the Python class, imported once.
     fn get(self, py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
         static CLASSES: [PyOnceLock<Py<PyType>>; 4] = [const { PyOnceLock::new() }; 4];
         let name = match self {
@@ -31,7 +31,7 @@ impl Class {
         CLASSES[self as usize].import(py, "moldrift.errors", name)
     }
 
-    /// An exception of this class.
+    /// Returns an exception of this class.
     pub(crate) fn exception(self, message: impl Into<String>) -> PyErr {
         let message = message.into();
         Python::attach(|py| match self.get(py) {

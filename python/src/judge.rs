@@ -117,7 +117,7 @@ impl Judge {
         })
     }
 
-    /// The molecules with references: skeleton and number of conformers.
+    /// Returns the molecules with references: skeleton and number of conformers.
     fn references(&self) -> Vec<(String, usize)> {
         self.read()
             .references()
@@ -125,7 +125,7 @@ impl Judge {
             .collect()
     }
 
-    /// The molecules that have references and are none of these.
+    /// Returns the molecules that have references and are none of these.
     fn without_texts(&self, py: Python<'_>, smiles: Vec<String>) -> PyResult<Vec<String>> {
         let smiles: Vec<&str> = smiles.iter().map(String::as_str).collect();
         py.detach(|| self.read().without_texts(&smiles)).map_err(raised)
@@ -165,7 +165,7 @@ impl Judge {
         py.detach(|| ensembles::cluster_report(&self.read(), &smiles, measured)).map_err(raised)
     }
 
-    /// The thresholds of coverage in Å, ascending.
+    /// Returns the thresholds of coverage in Å, ascending.
     fn thresholds<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, &self.read().plan().thresholds)
     }
@@ -181,7 +181,7 @@ impl Judge {
         self.judge.write().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// How references are read. As in `audit`, references in files may be written in another way than the texts.
+    /// Returns how references are read. As in `audit`, references in files may be written in another way than the texts.
     fn reading(&self) -> Reading {
         drift::audit::reference_reading(self.read().plan().encoding)
     }

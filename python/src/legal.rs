@@ -20,12 +20,12 @@ pub(crate) struct Legal {
     pub blocked: Vec<i64>,
 }
 
-/// The ids of a sorted list for which the model has a row.
+/// Returns the ids of a sorted list for which the model has a row.
 fn known(ids: &[u32], vocabulary: usize) -> &[u32] {
     &ids[..ids.partition_point(|id| (*id as usize) < vocabulary)]
 }
 
-/// The list of a mask that lists its legal ids; a forced id is put into `one`. `None` for other masks.
+/// Returns the list of a mask that lists its legal ids; a forced id is put into `one`. `None` for other masks.
 fn list<'a>(mask: Mask<'a>, one: &'a mut [u32; 1], vocabulary: usize) -> Option<&'a [u32]> {
     match mask {
         Mask::Forced(id) => {
@@ -42,7 +42,7 @@ fn misfit() -> pyo3::PyErr {
 }
 
 impl Rows {
-    /// The flat indices of legal and forbidden tokens.
+    /// Returns the flat indices of legal and forbidden tokens.
     pub(crate) fn legal(&self, vocabulary: usize) -> PyResult<Legal> {
         let mut legal = Legal::default();
         for (at, &row) in self.active.iter().enumerate() {
@@ -74,14 +74,14 @@ impl Rows {
         Ok(legal)
     }
 
-    /// The lists of all rows; `None` if a row has no list.
+    /// Returns the lists of all rows; `None` if a row has no list.
     pub(crate) fn lists(&self, vocabulary: usize) -> Option<Vec<Vec<u32>>> {
         let list = |row: &usize| Some(list(self.mask(*row), &mut [0], vocabulary)?.to_vec());
         self.active.iter().map(list).collect()
     }
 
-    /// All ids that any row lists, sorted, and for each row the indices of its ids among them, as flat indices of
-    /// `[active, union]`. `None` if a row has no list.
+    /// Returns all ids that any row lists, sorted, and for each row the indices of its ids among them, as flat indices of `[active,
+    /// union]`. `None` if a row has no list.
     pub(crate) fn union_of_lists(&self, vocabulary: usize) -> Option<(Vec<i64>, Vec<i64>)> {
         let lists = self.lists(vocabulary)?;
         let mut union = lists.concat();
@@ -129,7 +129,7 @@ impl Rows {
         Ok(tokens)
     }
 
-    /// A draw for a row. The noise is keyed by the prompt, the row's index among the rows of the prompt, and the number of tokens
+    /// Returns a draw for a row. The noise is keyed by the prompt, the row's index among the rows of the prompt, and the number of tokens
     /// so far.
     fn draw(&self, row: usize, candidates: Candidates<'_>) -> PyResult<u32> {
         let (sampling, seed) = self.sampler.unwrap_or((Sampling::GREEDY, 0));

@@ -8,14 +8,14 @@ use drift::checkpoint::{RequiredFiles, locate};
 use drift::chem::Isotopes;
 use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, RowFilter, SmilesSource};
 use drift::design::{Base, BaseFiles};
-use drift::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
+use drift::encoding::{Encoding, EncodingRequest, Precision, Reading, TrailingZeros};
 use drift::error::{Error, Result};
 use drift::parameter;
 use drift::run_files::RunFiles;
 use drift::{Job, Tokenizer};
 use pyo3::prelude::*;
 
-/// The value of one of a few words.
+/// Returns the value of one of a few words.
 pub(crate) fn choice<T: Copy>(name: &str, given: &str, choices: &[(&str, T)]) -> Result<T> {
     if let Some((_, value)) = choices.iter().find(|(word, _)| *word == given) {
         return Ok(*value);
@@ -24,7 +24,7 @@ pub(crate) fn choice<T: Copy>(name: &str, given: &str, choices: &[(&str, T)]) ->
     Err(Error::input(name, format!("`{given}` is none of its words"), format!("give {}", words.join(" or "))))
 }
 
-/// An encoding by its name or file.
+/// Returns an encoding by its name or file.
 pub(crate) fn encoding_named(name: &str) -> Result<Encoding> {
     name.parse().map_err(|problem: String| Error::parameter(parameter::ENCODING, problem, ""))
 }
@@ -40,22 +40,22 @@ pub(crate) fn zeros(given: &str) -> Result<TrailingZeros> {
     choice("dialect", given, &[("fixed", TrailingZeros::Kept), ("stripped", TrailingZeros::Removed)])
 }
 
-/// The treatment of molecules without a usable conformer.
+/// Returns the treatment of molecules without a usable conformer.
 pub(crate) fn missing(word: &str) -> Result<MissingPolicy> {
     choice("missing", word, &MissingPolicy::ALL.map(|missing| (missing.name(), missing)))
 }
 
-/// Whether all conformers of a text are judged.
+/// Returns whether all conformers of a text are judged.
 pub(crate) fn all_conformers(word: &str) -> Result<bool> {
     choice("conformers", word, &[("first", false), ("all", true)])
 }
 
-/// Whether isotope labels count.
+/// Returns whether isotope labels count.
 pub(crate) fn isotopes(word: &str) -> Result<Isotopes> {
     choice("isotopes", word, &Isotopes::ALL.map(|isotopes| (isotopes.name(), isotopes)))
 }
 
-/// The thresholds of coverage, ascending and without repetitions. An empty list stands for the default.
+/// Returns the thresholds of coverage, ascending and without repetitions. An empty list stands for the default.
 pub(crate) fn thresholds(mut given: Vec<f64>) -> Result<Vec<f64>> {
     if let Some(threshold) = given.iter().find(|threshold| !(threshold.is_finite() && **threshold > 0.0)) {
         return Err(Error::input("thresholds", format!("{threshold} is no threshold"), "give Å above 0"));
@@ -96,19 +96,19 @@ impl BlockOptions {
         encoding_named(name).map(Some)
     }
 
-    /// The file of the encoding, if it is one.
+    /// Returns the file of the encoding, if it is one.
     pub(crate) fn file(&self) -> Option<&str> {
         self.encoding.as_deref()
     }
 
-    /// How texts are read, and how coordinates without text are written.
+    /// Returns how texts are read, and how coordinates without text are written.
     pub(crate) fn reading(&self) -> Result<Reading> {
         Ok(self.asked()?.reading(Encoding::FIXED))
     }
 
-    /// The requested encoding.
-    pub(crate) fn asked(&self) -> Result<AskedEncoding> {
-        Ok(AskedEncoding {
+    /// Returns the requested encoding.
+    pub(crate) fn asked(&self) -> Result<EncodingRequest> {
+        Ok(EncodingRequest {
             encoding: self.encoding()?,
             zeros: None,
             precision: self.precision()?,
@@ -131,22 +131,22 @@ pub(crate) struct ReadingOptions {
 }
 
 impl ReadingOptions {
-    /// How texts are read.
+    /// Returns how texts are read.
     pub(crate) fn reading(&self) -> Result<Reading> {
         self.blocks.reading()
     }
 
-    /// The files that these options name.
+    /// Returns the files that these options name.
     pub(crate) fn files(&self) -> RunFiles {
         RunFiles::new().reads_all(&self.smiles_of).reads_all(self.blocks.file())
     }
 
-    /// The requested parts of an encoding.
-    pub(crate) fn asked(&self) -> Result<AskedEncoding> {
+    /// Returns the requested parts of an encoding.
+    pub(crate) fn asked(&self) -> Result<EncodingRequest> {
         self.blocks.asked()
     }
 
-    /// The source of the SMILES of molecules without text.
+    /// Returns the source of the SMILES of molecules without text.
     pub(crate) fn smiles(&self, job: &Job) -> Result<SmilesSource> {
         let words = [("keep", OpenStereo::Keep), ("skip", OpenStereo::Skip)];
         let open_stereo = choice("open_stereo", &self.open_stereo, &words)?;
@@ -161,7 +161,7 @@ impl ReadingOptions {
         })
     }
 
-    /// All options for reading.
+    /// Returns all options for reading.
     pub(crate) fn options(&self, job: &Job) -> Result<ReadOptions> {
         let words =
             [("keep", Frame::Keep), ("principal", Frame::Principal), ("first-atoms", Frame::FirstAtoms)];
@@ -171,7 +171,7 @@ impl ReadingOptions {
     }
 }
 
-/// The filter of conditions `column=value`.
+/// Returns the filter of conditions `column=value`.
 pub(crate) fn picked(conditions: &[String]) -> Result<RowFilter> {
     RowFilter::new(conditions.iter().map(String::as_str))
 }
@@ -219,7 +219,7 @@ impl TokenizerOption {
         Ok(Base { tokenizer, json, beside })
     }
 
-    /// The path, if there is one.
+    /// Returns the path, if there is one.
     pub(crate) fn path(&self) -> Option<&PathBuf> {
         match self {
             TokenizerOption::Path(path) => Some(path),

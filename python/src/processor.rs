@@ -27,7 +27,7 @@ pub(crate) struct Processor {
     pub(crate) encoding: String,
 }
 
-/// The encoding with a name, or from the JSON of its definition.
+/// Returns the encoding with a name, or from the JSON of its definition.
 fn encoding_of(name: &str) -> PyResult<Encoding> {
     name.parse().map_err(|problem: String| Class::Drift.exception(format!("encoding: {problem}")))
 }
@@ -70,19 +70,19 @@ impl Processor {
         Ok(Processor { inner, tokenizer, eos, encoding: dialect.to_owned() })
     }
 
-    /// The kind of the processor.
+    /// Returns the kind of the processor.
     #[getter]
     fn kind(&self) -> &'static str {
         self.inner.kind().name()
     }
 
-    /// The token that ends a text.
+    /// Returns the token that ends a text.
     #[getter]
     fn eos(&self) -> u32 {
         self.eos
     }
 
-    /// The number of states of the grammar of one coordinate, and the number of tokens that are legal anywhere in it; None unless
+    /// Returns the number of states of the grammar of one coordinate, and the number of tokens that are legal anywhere in it; None unless
     /// this is the automaton.
     #[getter]
     fn size(&self) -> Option<(usize, usize)> {
@@ -90,7 +90,7 @@ impl Processor {
         Some((automaton.size(), automaton.alphabet()))
     }
 
-    /// The constraint of one molecule, given by its SMILES. The spelling of the SMILES is kept.
+    /// Returns the constraint of one molecule, given by its SMILES. The spelling of the SMILES is kept.
     fn constraint(&self, py: Python<'_>, smiles: &str) -> PyResult<Constraint> {
         let skeleton = skeleton_of(smiles)?;
         let made = py.detach(|| self.of_skeleton(&skeleton, smiles));
@@ -104,7 +104,7 @@ impl Processor {
         })
     }
 
-    /// The legal ids at every token of completions, one completion per SMILES, as offsets `[tokens + 1]` and ids; only for the
+    /// Returns the legal ids at every token of completions, one completion per SMILES, as offsets `[tokens + 1]` and ids; only for the
     /// automaton, with or without geometry. After the end token `fillers` may follow.
     #[allow(clippy::type_complexity, reason = "tuples for Python")]
     fn legal<'py>(
@@ -123,10 +123,10 @@ impl Processor {
 }
 
 /// A constraint, and the automaton behind it if there is one.
-type Made = (Arc<dyn drift::Constraint>, Option<Arc<MoleculeAutomaton>>);
+type ConstraintPair = (Arc<dyn drift::Constraint>, Option<Arc<MoleculeAutomaton>>);
 
 impl Processor {
-    fn of_skeleton(&self, skeleton: &str, smiles: &str) -> drift::Result<Made> {
+    fn of_skeleton(&self, skeleton: &str, smiles: &str) -> drift::Result<ConstraintPair> {
         match self.inner.automaton().filter(|_| self.inner.kind() == ProcessorKind::Automaton) {
             Some(automaton) => {
                 let molecule_automaton = Arc::new(automaton.molecule(skeleton)?);
@@ -136,7 +136,7 @@ impl Processor {
         }
     }
 
-    /// Why a molecule has no constraint: its geometry is not known, or else its text cannot be tokenised.
+    /// Returns why a molecule has no constraint: its geometry is not known, or else its text cannot be tokenised.
     fn refused(&self, smiles: &str, error: Error) -> PyErr {
         let needs_geometry = self.inner.kind() == ProcessorKind::Geometry;
         match needs_geometry && GeometryRules::from_smiles(smiles, GeometryStrength::default()).is_err() {
@@ -145,7 +145,7 @@ impl Processor {
         }
     }
 
-    /// The constraints of distinct molecules, by SMILES.
+    /// Returns the constraints of distinct molecules, by SMILES.
     fn constraints(&self, smiles: &[String]) -> PyResult<HashMap<String, Arc<dyn drift::Constraint>>> {
         let mut known: HashMap<String, Arc<dyn drift::Constraint>> = HashMap::new();
         for one in smiles {
@@ -172,7 +172,7 @@ impl Processor {
         Class::Forbidden.exception(message(&problem))
     }
 
-    /// The legal ids of each completion; runs without the interpreter's lock.
+    /// Returns the legal ids of each completion; runs without the interpreter's lock.
     fn rows(&self, smiles: &[String], completions: &[Vec<i64>], fillers: &[i64]) -> PyResult<Vec<LegalRows>> {
         let constraints = self.constraints(smiles)?;
         let follow = |(number, (smiles, completion)): (usize, (&String, &Vec<i64>))| {

@@ -10,7 +10,7 @@ use drift::chem::{AtomLimit, MAX_HEAVY_ATOMS};
 use drift::corpus::{ReadOptions, files_or_embedded};
 use drift::design::{Aim, Goal, Range, Reuse, SchemeKind, TokenizerRequest};
 use drift::encode::EncodePlan;
-use drift::encoding::{AskedEncoding, Encoding, OutOfRange, Reading};
+use drift::encoding::{Encoding, EncodingRequest, OutOfRange, Reading};
 use drift::error::{Error, Result};
 use drift::flaws::{FlawKind, needing_columns};
 use drift::io::{AtomicFile, OutputSet};
@@ -32,7 +32,7 @@ use crate::work;
 /// The name in messages of the option for the output.
 const OUTPUT: &str = "output";
 
-/// The JSON of a report.
+/// Returns the JSON of a report.
 fn json(report: &impl Serialize) -> Result<String> {
     serde_json::to_string(report).map_err(|e| Error::internal("the report", e))
 }
@@ -52,9 +52,9 @@ pub(crate) struct FitOptions {
     output: Option<PathBuf>,
 }
 
-/// The encodings to fit for: the requested one, or those of decimals that agree with the corpus.
+/// Returns the encodings to fit for: the requested one, or those of decimals that agree with the corpus.
 fn encodings(options: &FitOptions) -> Result<EncodingChoice> {
-    let asked = AskedEncoding { zeros: zeros_or_auto(&options.dialect)?, ..options.reading.asked()? };
+    let asked = EncodingRequest { zeros: zeros_or_auto(&options.dialect)?, ..options.reading.asked()? };
     Ok(if asked.says_how() {
         EncodingChoice::Only(asked.over(Encoding::FIXED))
     } else {
@@ -302,7 +302,7 @@ pub(crate) struct TokenizerOptions {
 }
 
 impl TokenizerOptions {
-    /// The only goal that was given.
+    /// Returns the only goal that was given.
     fn goal(&self) -> Result<Goal> {
         let goals = [
             self.tokens_per_block.map(|tokens| Goal::Aim(Aim::TokensPerBlock(tokens))),
@@ -327,7 +327,7 @@ impl TokenizerOptions {
 
     fn request(&self) -> Result<TokenizerRequest> {
         let kinds = [("fused", SchemeKind::Fused), ("separate", SchemeKind::Separate)];
-        let asked = AskedEncoding { zeros: Some(zeros(&self.dialect)?), ..self.reading.asked()? };
+        let asked = EncodingRequest { zeros: Some(zeros(&self.dialect)?), ..self.reading.asked()? };
         let encoding = asked.over(Encoding::FIXED);
         let request = TokenizerRequest {
             goal: self.goal()?,

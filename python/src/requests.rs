@@ -34,19 +34,19 @@ impl Request {
         Request { text: Some(text), eos: constraint.eos, written: 0, problem: None }
     }
 
-    /// A request whose text ends at once, because of a problem.
+    /// Returns a request whose text ends at once, because of a problem.
     #[staticmethod]
     fn ended(eos: u32, problem: String) -> Self {
         Request { text: None, eos, written: 0, problem: Some(problem) }
     }
 
-    /// The number of tokens that the text has taken.
+    /// Returns the number of tokens that the text has taken.
     #[getter]
     fn written(&self) -> usize {
         self.written
     }
 
-    /// The token that was not allowed, if there was one. The text ends there.
+    /// Returns the token that was not allowed, if there was one. The text ends there.
     #[getter]
     fn problem(&self) -> Option<&str> {
         self.problem.as_deref()

@@ -14,7 +14,7 @@ use crate::errors::Class;
 use crate::sampling::Sampler;
 
 /// Ids `[rows, longest]`, and the number of valid ids of each row, `[rows]`.
-type Ragged<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray1<i64>>);
+type PaddedIds<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray1<i64>>);
 
 /// The result of [`Rows::places`].
 type Places<'py> = (Bound<'py, PyArray1<i64>>, Option<Bound<'py, PyArray1<i64>>>, Bound<'py, PyArray1<i64>>);
@@ -62,12 +62,12 @@ impl Row {
         Row { place: Place::start(constraint), written: Vec::new(), stopped: None }
     }
 
-    /// Whether the text is finished.
+    /// Returns whether the text is finished.
     fn is_over(&self) -> bool {
         self.place.over || self.stopped.is_some()
     }
 
-    /// Why no token is allowed any more, if so.
+    /// Returns why no token is allowed any more, if so.
     pub(crate) fn problem(&self) -> Option<&str> {
         self.place.problem()
     }
@@ -99,7 +99,7 @@ impl Row {
 }
 
 impl Rows {
-    /// The number of rows per molecule.
+    /// Returns the number of rows per molecule.
     pub(crate) fn per_molecule(&self) -> usize {
         self.rows.len() / self.molecules.len()
     }
@@ -108,7 +108,7 @@ impl Rows {
         &self.molecules[row / self.per_molecule()]
     }
 
-    /// The tokens that a row may write next.
+    /// Returns the tokens that a row may write next.
     pub(crate) fn mask(&self, row: usize) -> Mask<'_> {
         let molecule = self.molecule(row);
         let Row { place, .. } = &self.rows[row];
@@ -118,7 +118,8 @@ impl Rows {
         }
     }
 
-    /// The row of the last step that `written` continues, searched among the rows of the same molecule; the row itself comes first.
+    /// Returns the row of the last step that `written` continues, searched among the rows of the same molecule; the row itself comes
+    /// first.
     fn parent(&self, row: usize, written: &[i64]) -> Option<usize> {
         let per = self.per_molecule();
         let first = row / per * per;
@@ -255,7 +256,7 @@ impl Rows {
         PyArray1::from_iter(py, places.into_iter().map(|at| at as i64))
     }
 
-    /// The rows that have logits, `[active]`.
+    /// Returns the rows that have logits, `[active]`.
     fn active<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         PyArray1::from_iter(py, self.active.iter().map(|row| *row as i64))
     }
@@ -268,12 +269,12 @@ impl Rows {
         self.follow(written)
     }
 
-    /// Whether each row is finished, `[rows]`.
+    /// Returns whether each row is finished, `[rows]`.
     fn over<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
         PyArray1::from_iter(py, self.rows.iter().map(Row::is_over))
     }
 
-    /// Whether [`Rows::observe`] is needed before each mask.
+    /// Returns whether [`Rows::observe`] is needed before each mask.
     #[getter]
     fn wants_argmax(&self) -> bool {
         self.wants_argmax
@@ -288,16 +289,16 @@ impl Rows {
         }
     }
 
-    /// The tokens that may come next, as flat indices of scores `[active, vocabulary]`: the indices to keep in rows that list their
-    /// legal tokens, these rows (None if they are all rows), and the indices to block in the other rows.
+    /// Returns the tokens that may come next, as flat indices of scores `[active, vocabulary]`: the indices to keep in rows that list
+    /// their legal tokens, these rows (None if they are all rows), and the indices to block in the other rows.
     fn places<'py>(&self, py: Python<'py>, vocabulary: usize) -> PyResult<Places<'py>> {
         let legal = self.legal(vocabulary)?;
         let rows = (legal.rows.len() < self.active.len()).then(|| PyArray1::from_vec(py, legal.rows));
         Ok((PyArray1::from_vec(py, legal.kept), rows, PyArray1::from_vec(py, legal.blocked)))
     }
 
-    /// All ids that any row lists, `[union]`, sorted; and the indices to keep as in [`Rows::places`], but for logits
-    /// `[active, union]`. None if a row has no list.
+    /// Returns all ids that any row lists, `[union]`, sorted; and the indices to keep as in [`Rows::places`], but for logits `[active,
+    /// union]`. None if a row has no list.
     #[allow(clippy::type_complexity, reason = "a tuple for Python")]
     fn union<'py>(
         &self,
@@ -308,9 +309,9 @@ impl Rows {
         Some((PyArray1::from_vec(py, ids), PyArray1::from_vec(py, places)))
     }
 
-    /// The sorted legal ids of each row, `[active, longest list]`, and their numbers, `[active]`. Shorter lists are padded with
+    /// Returns the sorted legal ids of each row, `[active, longest list]`, and their numbers, `[active]`. Shorter lists are padded with
     /// their last id. None if a row has no list.
-    fn listed<'py>(&self, py: Python<'py>, vocabulary: usize) -> Option<Ragged<'py>> {
+    fn listed<'py>(&self, py: Python<'py>, vocabulary: usize) -> Option<PaddedIds<'py>> {
         let lists = self.lists(vocabulary)?;
         let longest = lists.iter().map(|list| list.len()).max()?;
         let at = |(row, column): (usize, usize)| {
@@ -346,7 +347,7 @@ impl Rows {
         tokens: Option<PyReadonlyArray1<'_, i64>>,
         most: usize,
         pad: i64,
-    ) -> PyResult<Ragged<'py>> {
+    ) -> PyResult<PaddedIds<'py>> {
         let tokens = tokens.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
         if let Some(tokens) = tokens.filter(|tokens| tokens.len() != self.active.len()) {
             let (tokens, rows) = (tokens.len(), self.active.len());
@@ -373,7 +374,7 @@ impl Rows {
         text.stopped.get_or_insert(text.written.len());
     }
 
-    /// The tokens of a row, including the end token.
+    /// Returns the tokens of a row, including the end token.
     fn text(&self, row: usize) -> Vec<i64> {
         self.rows[row].written.clone()
     }

@@ -30,7 +30,7 @@ impl Sampler {
         Ok(Sampler { sampling, seed })
     }
 
-    /// The temperature, top-k, top-p and min-p of a preset: greedy, qwen3, top-p-P-tT or min-p-P-tT.
+    /// Returns the temperature, top-k, top-p and min-p of a preset: greedy, qwen3, top-p-P-tT or min-p-P-tT.
     #[staticmethod]
     #[allow(clippy::type_complexity, reason = "a tuple for Python")]
     fn preset(name: &str) -> PyResult<(Option<f64>, Option<usize>, Option<f64>, Option<f64>)> {

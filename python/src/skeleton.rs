@@ -20,7 +20,7 @@ pub(crate) struct SkeletonAutomaton {
     eos: u32,
 }
 
-/// The skeleton of a name, of a file, or with this content.
+/// Returns the skeleton of a name, of a file, or with this content.
 fn skeleton(source: &str) -> PyResult<Skeleton> {
     if source.trim_start().starts_with('{') {
         return source
@@ -42,13 +42,13 @@ impl SkeletonAutomaton {
         Ok(SkeletonAutomaton { inner, tokenizer, eos })
     }
 
-    /// The name of the skeleton.
+    /// Returns the name of the skeleton.
     #[getter]
     fn name(&self) -> &str {
         &self.inner.skeleton().name
     }
 
-    /// The constraint of a prompt, a JSON object, which stands at `place`. `text` is its text, if prompt and answer are one.
+    /// Returns the constraint of a prompt, a JSON object, which stands at `place`. `text` is its text, if prompt and answer are one.
     #[pyo3(signature = (prompt, text=None, place="prompt"))]
     fn constraint(
         &self,

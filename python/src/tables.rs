@@ -9,13 +9,13 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::errors::raised;
 
-/// The grammar in a format: lark, ebnf or json.
+/// Returns the grammar in a format: lark, ebnf or json.
 pub(crate) fn spelled(py: Python<'_>, molecule: &MoleculeAutomaton, format: &str) -> PyResult<String> {
     let format = format.parse().map_err(raised)?;
     py.detach(|| grammar(molecule, format)).map_err(raised)
 }
 
-/// The grammar of a skeleton's texts: lark or ebnf.
+/// Returns the grammar of a skeleton's texts: lark or ebnf.
 pub(crate) fn spelled_skeleton(
     py: Python<'_>,
     skeleton: &SkeletonConstraint,
@@ -25,7 +25,7 @@ pub(crate) fn spelled_skeleton(
     py.detach(|| skeleton_grammar(skeleton, format)).map_err(raised)
 }
 
-/// The tables.
+/// Returns the tables.
 pub(crate) fn tables<'py>(py: Python<'py>, molecule: &MoleculeAutomaton) -> PyResult<Bound<'py, PyDict>> {
     let table = molecule.table();
     let block = edges(py, &table.block.edges)?;

@@ -40,21 +40,21 @@ impl Tokenizer {
         py.detach(|| drift::Tokenizer::load(&path).map(Tokenizer::new)).map_err(refused)
     }
 
-    /// The path of a tokenizer. A path is returned unchanged; the name of a repository becomes its folder in the cache of Hugging
+    /// Returns the path of a tokenizer. A path is returned unchanged; the name of a repository becomes its folder in the cache of Hugging
     /// Face.
     #[staticmethod]
     fn locate(path: PathBuf) -> PyResult<PathBuf> {
         drift::checkpoint::locate(&path, drift::checkpoint::RequiredFiles::Tokenizer).map_err(raised)
     }
 
-    /// The text of the tokenizer_config.json beside a tokenizer, which is a file, a folder, or comes with drift.
+    /// Returns the text of the tokenizer_config.json beside a tokenizer, which is a file, a folder, or comes with drift.
     #[staticmethod]
     fn config_beside(path: PathBuf) -> PyResult<Option<String>> {
         let config = drift::tokenizer::config_beside(&path).map_err(raised)?;
         Ok(config.map(|config| config.to_string()))
     }
 
-    /// The encoding of a tokenizer or model, from the file that drift wrote beside it: its name, or the JSON of its definition.
+    /// Returns the encoding of a tokenizer or model, from the file that drift wrote beside it: its name, or the JSON of its definition.
     /// None if no such file states one.
     #[staticmethod]
     fn encoding_beside(path: PathBuf) -> PyResult<Option<String>> {
@@ -66,31 +66,31 @@ impl Tokenizer {
         }))
     }
 
-    /// A tokenizer from the bytes of its JSON.
+    /// Returns a tokenizer from the bytes of its JSON.
     #[staticmethod]
     fn from_json(py: Python<'_>, name: &str, json: &[u8]) -> PyResult<Self> {
         let source = drift::io::hash_bytes(name, json);
         py.detach(|| drift::Tokenizer::from_bytes(name, source, json).map(Tokenizer::new)).map_err(refused)
     }
 
-    /// The name of its file or folder.
+    /// Returns the name of its file or folder.
     #[getter]
     fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// The largest id plus one.
+    /// Returns the largest id plus one.
     #[getter]
     fn size(&self) -> usize {
         self.size
     }
 
-    /// The id of a token, including added tokens; None if there is no such token.
+    /// Returns the id of a token, including added tokens; None if there is no such token.
     fn id_of(&self, token: &str) -> Option<u32> {
         self.inner.inner().token_to_id(token)
     }
 
-    /// The id of the end token: the one that a tokenizer_config.json (given as text) names, otherwise a token with a usual name;
+    /// Returns the id of the end token: the one that a tokenizer_config.json (given as text) names, otherwise a token with a usual name;
     /// None if there is none.
     #[pyo3(signature = (config=None))]
     fn likely_end(&self, config: Option<&str>) -> Option<u32> {
@@ -98,27 +98,27 @@ impl Tokenizer {
         self.inner.likely_end(config.as_ref()).map(|end| end.id)
     }
 
-    /// The ids of a prompt, with the tokens that begin every text (such as Llama's beginning of text).
+    /// Returns the ids of a prompt, with the tokens that begin every text (such as Llama's beginning of text).
     fn prompt_ids(&self, prompt: &str) -> PyResult<Vec<u32>> {
         self.inner.prompt_ids(prompt).map_err(raised)
     }
 
-    /// The ids of a text, without special tokens around it.
+    /// Returns the ids of a text, without special tokens around it.
     fn ids(&self, text: &str) -> PyResult<Vec<u32>> {
         self.inner.ids(text).map_err(raised)
     }
 
-    /// The text of ids, with special tokens.
+    /// Returns the text of ids, with special tokens.
     fn text(&self, ids: Vec<u32>) -> PyResult<String> {
         self.inner.decode(&ids).map_err(raised)
     }
 
-    /// The canonical ids of an answer after a prompt.
+    /// Returns the canonical ids of an answer after a prompt.
     fn answer_ids(&self, answer: &str) -> PyResult<Vec<u32>> {
         self.inner.answer_ids(answer).map_err(raised)
     }
 
-    /// The text of an answer's ids, with special tokens.
+    /// Returns the text of an answer's ids, with special tokens.
     fn answer_text(&self, ids: Vec<u32>) -> PyResult<String> {
         self.inner.answer_text(&ids).map_err(raised)
     }

@@ -22,7 +22,7 @@ pub(crate) fn run<T: Send>(
     work: impl FnOnce(&Job) -> drift::Result<T> + Send,
 ) -> PyResult<T> {
     let cancelled = Arc::new(AtomicBool::new(false));
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(ReportedPhases::default());
     let job = Job::new(seen.clone(), cancelled.clone());
     let (done, caller) = (AtomicBool::new(false), thread::current());
     let mut raised_here = None;
@@ -73,9 +73,9 @@ struct Phase {
 
 /// The current phase, and the last progress that was reported to Python.
 #[derive(Default)]
-struct Seen(Mutex<(Option<Phase>, Option<Phase>)>);
+struct ReportedPhases(Mutex<(Option<Phase>, Option<Phase>)>);
 
-impl Seen {
+impl ReportedPhases {
     /// Calls `progress(phase, done, total, unit)` if there is something new.
     fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
         let Some(progress) = progress else { return Ok(()) };
@@ -93,7 +93,7 @@ impl Seen {
     }
 }
 
-impl Observer for Seen {
+impl Observer for ReportedPhases {
     fn begin(&self, phase: &str, total: Option<u64>, unit: Unit) {
         if let Ok(mut seen) = self.0.lock() {
             seen.0 = Some(Phase { name: phase.to_owned(), done: 0, total, unit });

@@ -60,12 +60,12 @@ pub(super) struct AgainstFiles {
 const STORES: [&str; 2] = ["h5", "hdf5"];
 
 impl AgainstArgs {
-    /// Whether `--against` was given.
+    /// Returns whether `--against` was given.
     pub(super) fn is_asked(&self) -> bool {
         !self.against.is_empty()
     }
 
-    /// The plan of the comparison.
+    /// Returns the plan of the comparison.
     pub(super) fn plan(&self, inputs: &[PathBuf], options: ReadOptions, is_listed: bool) -> AgainstPlan {
         AgainstPlan {
             inputs: inputs.to_vec(),
@@ -107,7 +107,7 @@ pub(super) fn merge(
     written(to, files, output, |out| merge_against(plan, parts, job, out))
 }
 
-/// The refusal to write rows that no shard kept.
+/// Returns the refusal to write rows that no shard kept.
 pub(super) fn nothing_kept() -> Error {
     let problem = "the shards kept no rows";
     Error::input("--drop-shared", problem, "give it to the command of the shards too, with --against")

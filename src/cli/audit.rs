@@ -160,7 +160,7 @@ pub(super) struct TextFiles {
 }
 
 impl TextFiles {
-    /// The files of `self`; for each file that `self` does not name, the one of `other`.
+    /// Returns the files of `self`; for each file that `self` does not name, the one of `other`.
     fn or(self, other: TextFiles) -> Self {
         TextFiles {
             verdicts: self.verdicts.or(other.verdicts),
@@ -276,7 +276,7 @@ pub(super) fn merge(
     show(&audited, (to, &files), output)
 }
 
-/// The plan of the command line.
+/// Returns the plan of the command line.
 fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
     found(&mut args.model, RequiredFiles::Folder)?;
     found(&mut args.tokenizer, RequiredFiles::Tokenizer)?;

@@ -17,7 +17,7 @@ pub(super) struct Corpus {
 }
 
 impl Corpus {
-    /// The conformers of `inputs`, or of the built-in corpus if there are none.
+    /// Returns the conformers of `inputs`, or of the built-in corpus if there are none.
     pub(super) fn new(inputs: &[PathBuf], options: ReadOptions) -> Self {
         let inner = files_or_embedded(inputs, options);
         Corpus { inner, summary: Mutex::default() }

@@ -146,7 +146,7 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
     Ok(DevicePlan { run, engines, most_seconds: f64::from(args.seconds) })
 }
 
-/// The device, its libraries, and a line for each run.
+/// Returns the device, its libraries, and a line for each run.
 fn render(args: &Args, report: &DeviceReport, output: &Output) -> String {
     let mut lines = Vec::new();
     let identity = report.runs.iter().find_map(|run| run.self_check.as_ref()?.device.as_ref());
@@ -209,7 +209,7 @@ fn cells(run: &DeviceSpeed) -> [String; 9] {
     ]
 }
 
-/// The problem with which an earlier process lost the GPU, if this process continues its command.
+/// Returns the problem with which an earlier process lost the GPU, if this process continues its command.
 pub(super) fn given_up() -> Option<String> {
     std::env::var(GIVEN_UP).ok()
 }

@@ -86,7 +86,7 @@ struct PackArgs {
 }
 
 impl PackArgs {
-    /// How texts are packed; `None` if they are not.
+    /// Returns how texts are packed; `None` if they are not.
     fn plan(&self, job: &Job) -> Result<Option<PackPlan>, Error> {
         let (Some(tokens), Some(path)) = (self.pack, self.tokenizer.clone()) else { return Ok(None) };
         let path = locate(&path, RequiredFiles::Tokenizer)?;
@@ -133,7 +133,7 @@ enum OutOfRangeArg {
     Skip,
 }
 
-/// The encodings in which texts are read and written.
+/// Returns the encodings in which texts are read and written.
 fn reading(args: &Args) -> Reading {
     let out_of_range = match args.out_of_range {
         OutOfRangeArg::Clip => OutOfRange::Clip,

@@ -52,18 +52,18 @@ impl EnergyArgs {
     pub(super) const OPTIONS: [&str; 6] =
         ["energy", "energy-unit", "energy-timeout", "energy-batch", "energy-cache", "energy-list"];
 
-    /// Whether `--energy` was given.
+    /// Returns whether `--energy` was given.
     #[cfg(feature = "generate")]
     pub(super) fn is_asked(&self) -> bool {
         self.energy.is_some()
     }
 
-    /// The file in which answers are kept.
+    /// Returns the file in which answers are kept.
     pub(super) fn cache(&self) -> Option<&Path> {
         self.energy_cache.as_deref()
     }
 
-    /// The file for the energies of texts.
+    /// Returns the file for the energies of texts.
     ///
     /// # Errors
     /// If it is stdout.
@@ -75,7 +75,7 @@ impl EnergyArgs {
         Ok(self.energy_list.clone())
     }
 
-    /// The program that computes energies, if `--energy` was given.
+    /// Returns the program that computes energies, if `--energy` was given.
     pub(super) fn energies(&self) -> Result<Option<Energies>, Error> {
         let Some(command) = self.energy.clone() else { return Ok(None) };
         let timeout = Duration::try_from_secs_f64(self.energy_timeout).map_err(|_| {
@@ -93,7 +93,7 @@ impl EnergyArgs {
     }
 }
 
-/// The energies of texts, as JSON Lines.
+/// Returns the energies of texts, as JSON Lines.
 pub(super) fn energy_lines(report: &EnergyReport) -> serde_json::Result<String> {
     report.texts.iter().map(|text| Ok(serde_json::to_string(text)? + "\n")).collect()
 }

@@ -19,7 +19,7 @@ pub(super) struct EnsembleArgs {
 }
 
 impl EnsembleArgs {
-    /// The measures that were asked for.
+    /// Returns the measures that were asked for.
     ///
     /// # Errors
     /// As [`EnsembleMeasures::checked`].

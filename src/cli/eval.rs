@@ -64,8 +64,8 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     Ok(())
 }
 
-/// The manifest that identifies the kept texts. Without `--shard` it leaves out the energy options: energies are computed after all
-/// texts are written, so a program that failed may be replaced. A shard keeps them, since a merge takes the program from the shards.
+/// Returns the manifest that identifies the kept texts. Without `--shard` it leaves out the energy options: energies are computed after
+/// all texts are written, so a program that failed may be replaced. A shard keeps them, since a merge takes the program from the shards.
 fn manifest(args: &Args, invocation: &Invocation) -> Result<Manifest, Error> {
     match args.running.shard {
         Some(shard) => invocation.manifest(Some(shard)),
@@ -128,7 +128,7 @@ pub(super) fn check_array(
     Ok(check_shards(format!("--array {shards}"), shards, &molecules)?)
 }
 
-/// The files that were asked for.
+/// Returns the files that were asked for.
 fn targets(args: &Args) -> Result<Targets, Error> {
     Ok(Targets {
         folder: args.output.clone(),
@@ -174,7 +174,7 @@ enum StdoutResult {
 }
 
 impl StdoutResult {
-    /// The result that was asked for; the tables by default.
+    /// Returns the result that was asked for; the tables by default.
     fn of(args: &Args, output: &Output) -> Result<Self, Error> {
         let to_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(is_stdout);
         let asked = [
@@ -195,7 +195,7 @@ impl StdoutResult {
     }
 }
 
-/// The complete, checked plan of the command line.
+/// Returns the complete, checked plan of the command line.
 fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) -> anyhow::Result<EvalPlan> {
     let Args { generate, judging, running, .. } = args;
     let evidence = not_stdout(args.output.as_deref()).map(|folder| folder.join("self-check"));

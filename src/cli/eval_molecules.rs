@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::report::format::thousands;
 use drift_data::prompts::ReferenceCounts;
 
-/// The name of a corpus in messages.
+/// Returns the name of a corpus in messages.
 pub(super) fn named(inputs: &[PathBuf]) -> String {
     match inputs {
         [] => "the embedded corpus".to_owned(),
@@ -14,7 +14,7 @@ pub(super) fn named(inputs: &[PathBuf]) -> String {
     }
 }
 
-/// A note on references that could not be used and molecules without a reference, if there are any.
+/// Returns a note on references that could not be used and molecules without a reference, if there are any.
 pub(super) fn reference_note(counts: &ReferenceCounts) -> Option<String> {
     let parts = [
         (counts.without_order, "whose atoms are not in the order of a SMILES"),

@@ -112,14 +112,14 @@ impl Targets {
     }
 }
 
-/// Every text, as JSON Lines without the last line break.
+/// Returns every text, as JSON Lines without the last line break.
 pub(super) fn texts(evaluation: &Evaluation) -> serde_json::Result<String> {
     let lines = evaluation.texts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
     Ok(lines.join("\n"))
 }
 
-/// The summary in at most 100 columns, with the advice; with `verbose` every table, as wide as the terminal. The record and the page
-/// are in `folder`, if they were asked for.
+/// Returns the summary in at most 100 columns, with the advice; with `verbose` every table, as wide as the terminal. The record and the
+/// page are in `folder`, if they were asked for.
 pub(super) fn render(report: &EvalReport, verbose: bool, folder: Option<&Path>, output: &Output) -> String {
     let terminal = if verbose { output.terminal() } else { narrow(output.terminal()) };
     let width = terminal.width.map_or(usize::MAX, usize::from);
@@ -142,7 +142,7 @@ pub(super) fn render(report: &EvalReport, verbose: bool, folder: Option<&Path>, 
     out.join("\n")
 }
 
-/// The tables of every record.
+/// Returns the tables of every record.
 fn all_tables(report: &EvalReport) -> Vec<Table> {
     let mut tables = vec![outcome_table(report)];
     tables.extend(coverage_table(report));
@@ -158,7 +158,7 @@ fn all_tables(report: &EvalReport) -> Vec<Table> {
     tables
 }
 
-/// The tables that options ask for.
+/// Returns the tables that options ask for.
 fn asked_tables(report: &EvalReport) -> Vec<Table> {
     let mut tables: Vec<Table> = ensemble_tables(report).into_iter().flatten().collect();
     if report.runs.iter().any(|run| !run.probabilities.is_empty()) {

@@ -104,7 +104,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     Ok(())
 }
 
-/// The complete, checked plan of the command line.
+/// Returns the complete, checked plan of the command line.
 fn plan(args: &Args, job: &Job) -> anyhow::Result<FitPlan> {
     let tokenizers = if args.tokenizer.is_empty() {
         Tokenizer::embedded()?
@@ -123,13 +123,13 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<FitPlan> {
     })
 }
 
-/// The encodings to fit for: the one that was asked for, or those of decimals that fit the corpus.
+/// Returns the encodings to fit for: the one that was asked for, or those of decimals that fit the corpus.
 fn encodings(args: &Args) -> EncodingChoice {
     let asked = args.blocks.asked(args.dialect.asked());
     if asked.says_how() { EncodingChoice::Only(asked.over(Encoding::FIXED)) } else { EncodingChoice::Auto }
 }
 
-/// One line with the answer and one table for each tokenizer; with `verbose` also all columns, intervals, grounds and classes of
+/// Returns one line with the answer and one table for each tokenizer; with `verbose` also all columns, intervals, grounds and classes of
 /// blocks.
 fn render(report: &FitReport, verbose: bool, output: &Output) -> String {
     let mut out = String::new();

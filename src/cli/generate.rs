@@ -56,17 +56,17 @@ impl Args {
         find(&mut self.generate.model)
     }
 
-    /// The shard that was asked for.
+    /// Returns the shard that was asked for.
     pub(super) fn shard(&self) -> Option<Shard> {
         self.running.shard
     }
 
-    /// The value of `-o`.
+    /// Returns the value of `-o`.
     pub(super) fn output(&self) -> &Path {
         &self.output
     }
 
-    /// The folder of `-o`, in which a task of `--shard` keeps its texts.
+    /// Returns the folder of `-o`, in which a task of `--shard` keeps its texts.
     fn shard_folder(&self) -> Result<&Path, Error> {
         if is_stdout(&self.output) {
             let remedy = "give the name of a folder";
@@ -152,7 +152,7 @@ pub(super) fn check_array(
     Ok(check_shards(format!("--array {shards}"), shards, &molecules)?)
 }
 
-/// The path with something added to the file's name.
+/// Returns the path with something added to the file's name.
 fn added(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
@@ -168,7 +168,7 @@ struct Targets<'a> {
 }
 
 impl Targets<'_> {
-    /// The file that keeps finished texts until the file of texts is complete; `None` if this goes to stdout.
+    /// Returns the file that keeps finished texts until the file of texts is complete; `None` if this goes to stdout.
     fn journal(&self) -> Option<PathBuf> {
         not_stdout(Some(self.to)).map(|to| added(to, JOURNAL))
     }
@@ -227,7 +227,7 @@ impl Targets<'_> {
     }
 }
 
-/// The header and a line for each text.
+/// Returns the header and a line for each text.
 fn lines(texts: &GeneratedTexts) -> serde_json::Result<String> {
     let mut out = serde_json::to_string(&texts.header)? + "\n";
     for line in &texts.lines {

@@ -165,7 +165,7 @@ pub(super) struct RunningArgs {
 }
 
 impl RunningArgs {
-    /// The engine that runs the model; drift's by default.
+    /// Returns the engine that runs the model; drift's by default.
     pub(super) fn engine(&self) -> EngineChoice {
         self.engine.unwrap_or(EngineChoice::Drift)
     }
@@ -193,7 +193,7 @@ pub(super) enum DtypeArg {
     Bf16,
 }
 
-/// Each processor once, in the order of reports. By default the model alone, 3DMolGen's newest processor and the automaton.
+/// Returns each processor once, in the order of reports. By default the model alone, 3DMolGen's newest processor and the automaton.
 pub(super) fn processors(asked: &[LpArg]) -> Vec<ProcessorKind> {
     if asked.is_empty() {
         return vec![ProcessorKind::None, ProcessorKind::Allowlist, ProcessorKind::Automaton];

@@ -43,7 +43,7 @@ pub(super) fn find(args: &mut ModelArgs) -> Result<(), Error> {
     found(&mut args.tokenizer, RequiredFiles::Tokenizer)
 }
 
-/// The plan of the command line. A failed self-check writes what it compared to `evidence`.
+/// Returns the plan of the command line. A failed self-check writes what it compared to `evidence`.
 pub(super) fn generate_plan(
     args: &GenerateArgs,
     running: &RunningArgs,
@@ -85,7 +85,7 @@ pub(super) fn generate_plan(
     })
 }
 
-/// How the logit processor `geometry` masks. Its options are refused where it is not asked for.
+/// Returns how the logit processor `geometry` masks. Its options are refused where it is not asked for.
 fn geometry(args: &ProcessorArgs) -> Result<GeometrySettings, Error> {
     let given = [
         ("--bounds", args.bounds.is_some()),
@@ -107,7 +107,7 @@ fn geometry(args: &ProcessorArgs) -> Result<GeometrySettings, Error> {
     Ok(GeometrySettings { strength, backtrack: args.backtrack.unwrap_or(BACKTRACK) })
 }
 
-/// The worked examples of prompts.
+/// Returns the worked examples of prompts.
 fn examples(args: &GenerateArgs, job: &Job) -> Result<Vec<PromptMolecule>, Error> {
     let asked = &args.sampling.examples;
     if asked.is_empty() {
@@ -124,20 +124,21 @@ fn examples(args: &GenerateArgs, job: &Job) -> Result<Vec<PromptMolecule>, Error
     Ok(read.molecules)
 }
 
-/// How to read conformers.
+/// Returns how to read conformers.
 fn read_options(args: &GenerateArgs, job: &Job) -> Result<ReadOptions, Error> {
     let smiles = args.molecules.smiles_source.source(job)?;
     Ok(ReadOptions { rows: args.molecules.smiles_source.rows()?, ..ReadOptions::new(compared(args), smiles) })
 }
 
-/// How to read conformers that texts are compared with: they keep the precision that the model's encoding cannot write.
+/// Returns how to read conformers that texts are compared with: they keep the precision that the model's encoding cannot write.
 fn compared(args: &GenerateArgs) -> Reading {
     let own = args.model.blocks.reading();
     let reading = if own.encoding.is_decimal() { own } else { Reading::default().cutting(true) };
     Reading { rewrites: true, ..reading }
 }
 
-/// The placeholders that were asked for. The default is [`USUAL_PLACEHOLDER`]; without `--lp`, it is 3DMolGen's and the fitted one.
+/// Returns the placeholders that were asked for. The default is [`USUAL_PLACEHOLDER`]; without `--lp`, it is 3DMolGen's and the fitted
+/// one.
 fn placeholders(args: &ProcessorArgs, job: &Job) -> Result<Vec<PlaceholderChoice>, Error> {
     match args.placeholder.as_slice() {
         [] if args.lp.is_empty() => Ok(vec![PlaceholderChoice::Usual]),
@@ -165,7 +166,7 @@ fn placeholder(text: &str, job: &Job) -> Result<PlaceholderChoice, Error> {
     }
 }
 
-/// The device with the type and the engine that were asked for.
+/// Returns the device with the type and the engine that were asked for.
 fn device(args: &RunningArgs, device: Device) -> anyhow::Result<Device> {
     let engine = args.engine();
     if engine.is_of_a_gpu() && device.name() == "cpu" {
@@ -187,7 +188,7 @@ fn device(args: &RunningArgs, device: Device) -> anyhow::Result<Device> {
     }
 }
 
-/// How a GPU is checked. Verdicts are kept beside the compiled kernels for later runs.
+/// Returns how a GPU is checked. Verdicts are kept beside the compiled kernels for later runs.
 fn self_check(args: &RunningArgs, evidence: Option<PathBuf>) -> SelfChecking {
     let own = device_folder().map(|folder| folder.join("self-check"));
     let evidence = evidence.or_else(|| own.as_ref().map(|folder| folder.join("evidence")));
@@ -235,7 +236,7 @@ fn molecules(args: &GenerateArgs, plan: &GeneratePlan, job: &Job) -> anyhow::Res
     Ok(Molecules::of_embedded(own, given.split, most, job)?)
 }
 
-/// The built-in corpus that `--corpus` names. Without `--corpus`, the small one if all models have it as their default, else the
+/// Returns the built-in corpus that `--corpus` names. Without `--corpus`, the small one if all models have it as their default, else the
 /// drug-like one.
 fn own_corpus(args: &MoleculeArgs, plan: &GeneratePlan) -> Option<EmbeddedCorpus> {
     let is_of_small = |model: &ModelChoice| model.corpus() == EmbeddedCorpus::Small;

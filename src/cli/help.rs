@@ -19,13 +19,13 @@ pub(super) const OUTPUT: &str = "Output";
 /// The heading of how the work is done.
 pub(super) const RUNNING: &str = "Running";
 
-/// The end of the help of a verb: examples, and the section of the page with its options in detail.
+/// Returns the end of the help of a verb: examples, and the section of the page with its options in detail.
 pub(super) fn end(verb: &str, examples: &[&str]) -> String {
     let examples: String = examples.iter().map(|example| format!("  {example}\n")).collect();
     format!("Examples:\n{examples}\ndocs/options.md#{verb} describes each option in detail")
 }
 
-/// The end of the help of `drift encodings`, which also lists the forms of their names.
+/// Returns the end of the help of `drift encodings`, which also lists the forms of their names.
 pub(super) fn end_of_encodings(examples: &[&str]) -> String {
     let longest = ENCODING_FORMS.iter().map(|form| form.form.len()).max().unwrap_or(0);
     let forms: String =
@@ -34,7 +34,7 @@ pub(super) fn end_of_encodings(examples: &[&str]) -> String {
     format!("Encodings (docs/encodings.md):\n{forms}{file}\n\n{}", end("encodings", examples))
 }
 
-/// The help of an option that takes the name of an encoding. `what` is what the option says.
+/// Returns the help of an option that takes the name of an encoding. `what` is what the option says.
 pub(super) fn encoding(what: &str) -> String {
     let mut kinds: Vec<&str> = ENCODING_FORMS.iter().map(|form| form.kind).collect();
     kinds.dedup();
@@ -65,23 +65,23 @@ mod tests {
     }
 
     impl Verb {
-        /// The help that a flag prints to a file.
+        /// Returns the help that a flag prints to a file.
         fn help(&self, flag: &str) -> String {
             let words = ["drift"].into_iter().chain(self.name.split(' ')).chain([flag]);
             Cli::command().term_width(COLUMNS).try_get_matches_from(words).unwrap_err().to_string()
         }
 
-        /// The options and positional arguments that are its own.
+        /// Returns the options and positional arguments that are its own.
         fn arguments(&self) -> impl Iterator<Item = &Arg> {
             self.command.get_arguments().filter(|argument| !argument.is_global_set())
         }
 
-        /// The section of the page that describes it.
+        /// Returns the section of the page that describes it.
         fn section(&self) -> &str {
             self.name.split(' ').next().unwrap()
         }
 
-        /// The commands at the end of the help.
+        /// Returns the commands at the end of the help.
         fn examples(&self) -> Vec<String> {
             let end = self.command.get_after_help().map(StyledStr::to_string).unwrap_or_default();
             let examples = end.split("Examples:\n").nth(1).unwrap_or_default();
@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// All verbs but `help`.
+    /// Returns all verbs but `help`.
     fn verbs() -> Vec<Verb> {
         let mut root = Cli::command();
         root.build();
@@ -110,7 +110,7 @@ mod tests {
         inner.map(verb).collect()
     }
 
-    /// The words of a command as a shell splits them, up to a pipe or a redirection.
+    /// Returns the words of a command as a shell splits them, up to a pipe or a redirection.
     fn words(line: &str) -> Vec<OsString> {
         let mut words = vec![String::new()];
         for (at, part) in line.split('\'').enumerate() {

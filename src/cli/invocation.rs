@@ -28,7 +28,7 @@ pub(super) struct Invocation {
 }
 
 impl Invocation {
-    /// The invocation that was parsed.
+    /// Returns the invocation that was parsed.
     pub(super) fn new(command: &Command, matches: &ArgMatches) -> Self {
         let (mut command, mut own) = (command, matches);
         while let Some((verb, inner)) = own.subcommand()
@@ -49,7 +49,7 @@ impl Invocation {
         Invocation { verb: command.get_name().to_owned(), options, files: inputs(command, own) }
     }
 
-    /// The files and folders that the command line names as inputs, to which the verb adds its outputs.
+    /// Returns the files and folders that the command line names as inputs, to which the verb adds its outputs.
     pub(super) fn files(&self) -> RunFiles {
         self.files.clone()
     }
@@ -68,7 +68,7 @@ impl Invocation {
         }
     }
 
-    /// The inputs of the command of a manifest, if the current folder is the one where it ran.
+    /// Returns the inputs of the command of a manifest, if the current folder is the one where it ran.
     ///
     /// # Errors
     /// As [`Invocation::parsed`].
@@ -81,7 +81,7 @@ impl Invocation {
         Ok(Invocation::new(&command, &matches).files)
     }
 
-    /// The manifest of this invocation, for work that can be split into shards, and interrupted and continued.
+    /// Returns the manifest of this invocation, for work that can be split into shards, and interrupted and continued.
     ///
     /// # Errors
     /// If a value is not UTF-8, or the current folder is unknown.
@@ -107,13 +107,13 @@ impl Invocation {
         rest
     }
 
-    /// The command, as a reader can run it again: without files that it wrote, and without what changes no result. `None` if a value
-    /// is not UTF-8.
+    /// Returns the command, as a reader can run it again: without files that it wrote, and without what changes no result. `None` if a
+    /// value is not UTF-8.
     pub(super) fn command(&self) -> Option<String> {
         self.manifest(None).ok().map(|manifest| Invocation::command_of(&manifest))
     }
 
-    /// The command of a manifest, as [`Invocation::command`].
+    /// Returns the command of a manifest, as [`Invocation::command`].
     pub(super) fn command_of(manifest: &Manifest) -> String {
         let named = manifest.options.iter().filter(|(name, _)| !OUTPUTS.contains(&&***name));
         let mut command = DriftCommand::new(&manifest.verb);
@@ -133,7 +133,7 @@ impl Invocation {
         command.line()
     }
 
-    /// The arguments in a manifest.
+    /// Returns the arguments in a manifest.
     ///
     /// # Errors
     /// If they do not parse, for example because another version of drift wrote them.
@@ -141,7 +141,7 @@ impl Invocation {
         Invocation::parse(Invocation::arguments(manifest))
     }
 
-    /// The arguments in a manifest of a verb that requires `--output`, which a shard does not keep.
+    /// Returns the arguments in a manifest of a verb that requires `--output`, which a shard does not keep.
     ///
     /// # Errors
     /// The errors of [`Invocation::parsed`].
@@ -158,7 +158,7 @@ impl Invocation {
         Ok(A::from_arg_matches(&matches)?)
     }
 
-    /// The command line that gives this manifest.
+    /// Returns the command line that gives this manifest.
     pub(super) fn arguments(manifest: &Manifest) -> Vec<String> {
         let mut arguments = vec![manifest.verb.clone()];
         for (name, values) in manifest.options.iter().filter(|(name, _)| *name != UNNAMED) {

@@ -11,7 +11,7 @@ use drift_core::error::Error;
 use drift_core::io::absolute;
 use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
-use drift_data::shard::files::{FilesFinished, MergedFiles};
+use drift_data::shard::files::{FilesEntry, MergedFiles};
 use drift_data::shard::progress::{FinishedPiece, ShardsProgress};
 use drift_data::shard::{Manifest, Shard, ShardSet};
 
@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args, invocation: &Invocation, job: &Job, output: &Outp
         #[cfg(feature = "generate")]
         "eval" | "generate" => Shards::Texts(args.finished(&set)?),
         "audit" | "encode" | "mine" => {
-            let FinishedShards { shards, is_partial } = args.finished::<FilesFinished>(&set)?;
+            let FinishedShards { shards, is_partial } = args.finished::<FilesEntry>(&set)?;
             if is_partial {
                 output.note("note: some of the work is missing");
             }
@@ -172,19 +172,19 @@ struct FinishedShards<P> {
 
 #[cfg(feature = "generate")]
 impl<P> FinishedShards<P> {
-    /// The pieces of each shard, and whether something is missing.
+    /// Returns the pieces of each shard, and whether something is missing.
     fn of_texts(self) -> (Vec<(Shard, Vec<P>)>, bool) {
         let shards = self.shards.into_iter().map(|(shard, _, pieces)| (shard, pieces)).collect();
         (shards, self.is_partial)
     }
 }
 
-/// The progress of the shards.
+/// Returns the progress of the shards.
 fn progress(set: &ShardSet) -> Result<ShardsProgress, Error> {
     match &*set.manifest.verb {
         #[cfg(feature = "generate")]
         "eval" | "generate" => ShardsProgress::read::<drift_engine::runs::JournalEntry>(set),
-        "audit" | "encode" | "mine" => ShardsProgress::read::<FilesFinished>(set),
+        "audit" | "encode" | "mine" => ShardsProgress::read::<FilesEntry>(set),
         verb => Err(unknown(set, verb)),
     }
 }
@@ -241,7 +241,7 @@ impl Args {
         Ok(())
     }
 
-    /// The finished pieces of the shards. Without `--partial` all shards must be there and finished.
+    /// Returns the finished pieces of the shards. Without `--partial` all shards must be there and finished.
     fn finished<P: FinishedPiece>(&self, set: &ShardSet) -> Result<FinishedShards<P>, Error> {
         let missing = set.missing();
         if !missing.is_empty() && !self.partial {

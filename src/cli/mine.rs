@@ -83,7 +83,7 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
 }
 
 impl Args {
-    /// How files are read.
+    /// Returns how files are read.
     fn options(&self, job: &Job) -> Result<ReadOptions, Error> {
         let smiles = self.smiles.source(job)?;
         let (frame, reading) = (self.frame.frame(), self.blocks.reading().of_texts());

@@ -254,7 +254,7 @@ fn keep_running_at_file_limit() {
 /// How long a cancelled job may clean up before another Ctrl-C ends the process at once.
 const CLEANING_UP: Duration = Duration::from_secs(2);
 
-/// A job that Ctrl-C cancels; another Ctrl-C, if the job has still not ended after [`CLEANING_UP`], ends the process.
+/// Returns a job that Ctrl-C cancels; another Ctrl-C, if the job has still not ended after [`CLEANING_UP`], ends the process.
 fn job(quiet: bool) -> anyhow::Result<Job> {
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = cancelled.clone();
@@ -268,7 +268,7 @@ fn job(quiet: bool) -> anyhow::Result<Job> {
     Ok(Job::new(progress::observer(quiet), cancelled))
 }
 
-/// Whether the reader of the output closed it, as `head` does, which is no error.
+/// Returns whether the reader of the output closed it, as `head` does, which is no error.
 fn broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)

@@ -14,7 +14,7 @@ pub(super) enum LinesFormat {
 }
 
 impl LinesFormat {
-    /// The format by the file's extension, since the file does not exist yet.
+    /// Returns the format by the file's extension, since the file does not exist yet.
     pub(super) fn from_path(path: &Path) -> Result<Self, Error> {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Ok(LinesFormat::Csv),

@@ -19,7 +19,7 @@ const SEVERAL: usize = 2;
 /// The commands that take the options of another: their own section names it.
 const LIKE_EVAL: [&str; 3] = ["generate", "slurm eval", "slurm generate"];
 
-/// The page as it should be.
+/// Returns the page as it should be.
 pub(super) fn page() -> String {
     let notes = Notes::read();
     let commands = commands(&notes);
@@ -78,7 +78,7 @@ struct OptionRow {
 /// What a row says, whatever its group: the option with its value, and its meaning.
 type Words<'r> = (&'r str, &'r str);
 
-/// The commands in the order of the help.
+/// Returns the commands in the order of the help.
 fn commands(notes: &Notes) -> Vec<CommandOptions> {
     let mut root = Cli::command();
     root.build();
@@ -126,7 +126,7 @@ impl OptionRow {
     }
 }
 
-/// A line of help as a part of a sentence: its first letter is small unless an abbreviation begins there.
+/// Returns a line of help as a part of a sentence: its first letter is small unless an abbreviation begins there.
 fn lower(help: &str) -> String {
     let mut letters = help.chars();
     match (letters.next(), letters.clone().next()) {
@@ -137,13 +137,13 @@ fn lower(help: &str) -> String {
     }
 }
 
-/// The name by which notes know an option: its long name, or that of the positional argument's value.
+/// Returns the name by which notes know an option: its long name, or that of the positional argument's value.
 fn key(argument: &Arg) -> String {
     let value = argument.get_value_names().and_then(|names| names.first());
     argument.get_long().map_or_else(|| value.map_or_else(String::new, ToString::to_string), str::to_owned)
 }
 
-/// The option as the page shows it: `-o`, `--output FILE`.
+/// Returns the option as the page shows it: `-o`, `--output FILE`.
 fn cell(argument: &Arg) -> String {
     let takes = argument.get_action().takes_values();
     let names = argument.get_value_names().filter(|_| takes).unwrap_or_default();
@@ -162,7 +162,7 @@ fn cell(argument: &Arg) -> String {
     format!("{short}`--{long}{space}{values}{more}`{aliases}")
 }
 
-/// The possible values and the default, as far as the meaning does not name them.
+/// Returns the possible values and the default, as far as the meaning does not name them.
 fn values(argument: &Arg, meaning: &str) -> String {
     if !argument.get_action().takes_values() {
         return String::new();
@@ -189,12 +189,12 @@ fn values(argument: &Arg, meaning: &str) -> String {
     out
 }
 
-/// A paragraph, if there is one.
+/// Returns a paragraph, if there is one.
 fn intro(notes: &CommandNotes) -> String {
     if notes.intro.is_empty() { String::new() } else { format!("\n{}\n", notes.intro) }
 }
 
-/// A table for each group of the help.
+/// Returns a table for each group of the help.
 fn tables(rows: &[&OptionRow]) -> String {
     let mut groups: Vec<&str> = Vec::new();
     for row in rows {
@@ -213,7 +213,7 @@ fn tables(rows: &[&OptionRow]) -> String {
     out
 }
 
-/// A line with the names of options that another section describes.
+/// Returns a line with the names of options that another section describes.
 fn named(what: &str, rows: &[&OptionRow]) -> String {
     if rows.is_empty() {
         return String::new();

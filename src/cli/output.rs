@@ -20,7 +20,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// The output to this process's stdout.
+    /// Returns the output to this process's stdout.
     pub(super) fn new(json: bool) -> Self {
         let is_terminal = std::io::stdout().is_terminal();
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -28,7 +28,7 @@ impl Output {
         Output { json, terminal: Terminal { width, colour: is_terminal && !no_colour } }
     }
 
-    /// The width and colour that tables may use.
+    /// Returns the width and colour that tables may use.
     pub(super) fn terminal(&self) -> Terminal {
         self.terminal
     }
@@ -118,7 +118,7 @@ impl Output {
 pub(super) struct Aside(BufWriter<File>);
 
 impl Aside {
-    /// An empty result.
+    /// Returns an empty result.
     pub(super) fn new() -> anyhow::Result<Self> {
         let file = tempfile::tempfile().map_err(|e| Error::io(&std::env::temp_dir(), e))?;
         Ok(Aside(BufWriter::new(file)))
@@ -143,7 +143,7 @@ const USAGE_WORD_CHARACTERS: usize = 120;
 const USAGE_CHARACTERS: usize = 1_000;
 const USAGE_LINES: usize = 40;
 
-/// A usage error without the middle of long words and lines, and without lines in the middle of a long text.
+/// Returns a usage error without the middle of long words and lines, and without lines in the middle of a long text.
 fn shortened_usage(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let kept = if lines.len() > USAGE_LINES { USAGE_LINES / 2 } else { lines.len() };
@@ -157,7 +157,7 @@ fn shortened_line(line: &str) -> String {
     shortened_middle(&words.join(" "), USAGE_CHARACTERS)
 }
 
-/// The width of the terminal in columns.
+/// Returns the width of the terminal in columns.
 fn terminal_width() -> Option<u16> {
     terminal_size::terminal_size().map(|(width, _)| width.0)
 }

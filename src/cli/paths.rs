@@ -39,7 +39,7 @@ const TEXTS: [&str; 1] = ["placeholder"];
 /// The option with a shell command.
 const PROGRAM: &str = "energy";
 
-/// The inputs on a command line: of every option that may name one, the values that exist.
+/// Returns the inputs on a command line: of every option that may name one, the values that exist.
 pub(super) fn inputs(command: &Command, matches: &ArgMatches) -> RunFiles {
     let mut files = RunFiles::new();
     for argument in command.get_arguments() {
@@ -63,7 +63,7 @@ enum Kind {
     Program,
 }
 
-/// What an option reads; `None` if it reads no file.
+/// Returns what an option reads; `None` if it reads no file.
 fn kind(argument: &Arg) -> Option<Kind> {
     let name = argument.get_long().unwrap_or_default();
     let of = argument.get_value_parser().type_id();

@@ -11,7 +11,7 @@ use drift_core::job::{Observer, SilentObserver, Unit};
 /// Bars appear once a phase has taken this long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The observer of this process.
+/// Returns the observer of this process.
 pub(super) fn observer(quiet: bool) -> Arc<dyn Observer> {
     if quiet || !std::io::stderr().is_terminal() {
         Arc::new(SilentObserver)

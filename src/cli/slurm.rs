@@ -231,7 +231,7 @@ impl Array {
     }
 }
 
-/// The folder for all files. `to` is the value of `-o`.
+/// Returns the folder for all files. `to` is the value of `-o`.
 fn folder(shard: Option<Shard>, to: Option<&Path>) -> Result<PathBuf, Error> {
     if shard.is_some() {
         return Err(Error::input("--shard", "each task of the array has its own", "leave it out"));
@@ -242,7 +242,7 @@ fn folder(shard: Option<Shard>, to: Option<&Path>) -> Result<PathBuf, Error> {
     }
 }
 
-/// The options of both jobs, in the form of sbatch.
+/// Returns the options of both jobs, in the form of sbatch.
 fn asked(jobs: &JobArgs) -> SlurmOptions {
     let option = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
     let cores = jobs.cpus_per_task.map(|cores| cores.to_string());
@@ -285,7 +285,7 @@ fn submitted(options: &[String], script: &Path) -> Result<String, Error> {
     Ok(said.split(';').next().unwrap_or(said).to_owned())
 }
 
-/// The path as text, if the scripts can contain it.
+/// Returns the path as text, if the scripts can contain it.
 fn text(path: &Path) -> Result<String, Error> {
     let is_sound = |text: &&str| !text.contains(['"', '\n', '\\', '%']);
     let text = path.to_str().filter(is_sound);

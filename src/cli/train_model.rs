@@ -204,7 +204,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     Ok(())
 }
 
-/// The complete plan of the command line.
+/// Returns the complete plan of the command line.
 fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
     let start = start(&args, job)?;
     // clap requires one of them.
@@ -261,7 +261,7 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
     })
 }
 
-/// The start of training: random weights or a checkpoint.
+/// Returns the start of training: random weights or a checkpoint.
 fn start(args: &Args, job: &Job) -> anyhow::Result<Start> {
     let ShapeArgs { hidden, layers, heads, kv_heads, head_dim, intermediate, context } = args.shape;
     if let Some(init) = &args.init {
@@ -287,7 +287,7 @@ fn start(args: &Args, job: &Job) -> anyhow::Result<Start> {
     }))
 }
 
-/// The loss weight of each kind of token.
+/// Returns the loss weight of each kind of token.
 fn loss(args: &ScheduleArgs) -> anyhow::Result<Loss> {
     let loss = Loss { prompt: args.prompt_weight, copy: args.copy_weight, fine: args.fine_weight };
     let fine = |weight: f32| weight.is_finite() && weight >= 0.0;

@@ -12,7 +12,7 @@ use crate::report::design_view::design_table;
 use crate::report::folders::{refuse_over, tokenizer_files, write_tokenizer};
 use crate::report::learned_view::learned_table;
 use drift_core::checkpoint::RequiredFiles;
-use drift_core::encoding::{AskedEncoding, Encoding, Precision, Reading};
+use drift_core::encoding::{Encoding, EncodingRequest, Precision, Reading};
 use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_data::corpus::ReadOptions;
@@ -140,16 +140,16 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     Ok(())
 }
 
-/// How the corpus is read.
+/// Returns how the corpus is read.
 fn reading(args: &Args) -> Reading {
     let (zeros, precision) = (Some(args.dialect.into()), args.decimals);
-    let asked = AskedEncoding { encoding: args.encoding, zeros, precision, spaces: None };
+    let asked = EncodingRequest { encoding: args.encoding, zeros, precision, spaces: None };
     let reading = asked.reading(Encoding::FIXED);
     // For bins and codes, a corpus with other coordinates is converted.
     Reading { rewrites: !reading.encoding.is_decimal(), ..reading }
 }
 
-/// The old tokens to remove: `unused`, or the tokens that a file names.
+/// Returns the old tokens to remove: `unused`, or the tokens that a file names.
 fn reused(path: &Path) -> anyhow::Result<Reuse> {
     if path == Path::new("unused") {
         return Ok(Reuse::Unused);
@@ -162,7 +162,7 @@ fn reused(path: &Path) -> anyhow::Result<Reuse> {
     Ok(Reuse::Named(names))
 }
 
-/// The request of the command line.
+/// Returns the request of the command line.
 fn request(args: &Args) -> anyhow::Result<TokenizerRequest> {
     if args.decimals.is_some_and(|decimals| decimals == Precision::ZERO) {
         let problem = "numbers without decimals have one to three characters already";
@@ -186,7 +186,7 @@ fn request(args: &Args) -> anyhow::Result<TokenizerRequest> {
     })
 }
 
-/// The base with the files beside it and, if one was given, the model.
+/// Returns the base with the files beside it and, if one was given, the model.
 fn base(args: &Args, job: &Job) -> anyhow::Result<Option<Base>> {
     let Some(path) = &args.base else { return Ok(None) };
     let mut base = Base::load(path, job)?;

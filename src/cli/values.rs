@@ -9,7 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::help;
 use drift_core::checkpoint::{RequiredFiles, locate};
-use drift_core::encoding::{AskedEncoding, Encoding, Precision, Reading, TrailingZeros};
+use drift_core::encoding::{Encoding, EncodingRequest, Precision, Reading, TrailingZeros};
 use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_data::audit::geometry::COVERAGE_THRESHOLD_ANGSTROM;
@@ -43,7 +43,7 @@ pub(super) enum DialectOrAuto {
 }
 
 impl DialectOrAuto {
-    /// Whether trailing zeros are kept or removed; `None` where the data decide.
+    /// Returns whether trailing zeros are kept or removed; `None` where the data decide.
     pub(super) fn asked(self) -> Option<TrailingZeros> {
         match self {
             DialectOrAuto::Fixed => Some(TrailingZeros::Kept),
@@ -74,15 +74,15 @@ enum SeparatorArg {
 }
 
 impl EncodingArgs {
-    /// How texts are read, and in which encoding coordinates without text are taken.
+    /// Returns how texts are read, and in which encoding coordinates without text are taken.
     pub(super) fn reading(self) -> Reading {
         self.asked(None).reading(Encoding::FIXED)
     }
 
-    /// The encoding that was asked for, with trailing zeros kept or removed.
-    pub(super) fn asked(self, zeros: Option<TrailingZeros>) -> AskedEncoding {
+    /// Returns the encoding that was asked for, with trailing zeros kept or removed.
+    pub(super) fn asked(self, zeros: Option<TrailingZeros>) -> EncodingRequest {
         let spaces = self.separator.map(|separator| separator == SeparatorArg::Space);
-        AskedEncoding { encoding: self.encoding, zeros, precision: self.decimals, spaces }
+        EncodingRequest { encoding: self.encoding, zeros, precision: self.decimals, spaces }
     }
 }
 
@@ -136,7 +136,7 @@ pub(super) struct RowArgs {
 }
 
 impl RowArgs {
-    /// The filter that was asked for.
+    /// Returns the filter that was asked for.
     pub(super) fn filter(&self) -> Result<RowFilter, Error> {
         RowFilter::new(self.conditions.iter().map(String::as_str))
     }
@@ -151,7 +151,7 @@ enum OpenStereoArg {
 }
 
 impl SmilesArgs {
-    /// The source of SMILES, with the names of a file if one was given.
+    /// Returns the source of SMILES, with the names of a file if one was given.
     pub(super) fn source(&self, names: Option<&Path>, job: &Job) -> Result<SmilesSource, Error> {
         // A value that is not a file may be a SMILES.
         let whole = names.filter(|path| !path.exists()).and_then(Path::to_str).and_then(whole_smiles);
@@ -175,7 +175,7 @@ impl SmilesArgs {
         })
     }
 
-    /// Which rows are read.
+    /// Returns which rows are read.
     pub(super) fn rows(&self) -> Result<RowFilter, Error> {
         self.rows.filter()
     }
@@ -192,7 +192,7 @@ pub(super) struct SmilesOfArgs {
 }
 
 impl FrameArgs {
-    /// The frame that was asked for.
+    /// Returns the frame that was asked for.
     pub(super) fn frame(self) -> Frame {
         match self.frame {
             FrameArg::Keep => Frame::Keep,
@@ -203,12 +203,12 @@ impl FrameArgs {
 }
 
 impl SmilesOfArgs {
-    /// The source of SMILES that was asked for.
+    /// Returns the source of SMILES that was asked for.
     pub(super) fn source(&self, job: &Job) -> Result<SmilesSource, Error> {
         self.smiles.source(self.smiles_of.as_deref(), job)
     }
 
-    /// Which rows are read.
+    /// Returns which rows are read.
     pub(super) fn rows(&self) -> Result<RowFilter, Error> {
         self.smiles.rows()
     }
@@ -229,7 +229,7 @@ pub(super) fn length(text: &str) -> Result<f64, &'static str> {
     known.ok_or("give a length in Å, 0 to 100")
 }
 
-/// The thresholds without duplicates, ascending; by default 3DMolGen's.
+/// Returns the thresholds without duplicates, ascending; by default 3DMolGen's.
 pub(super) fn thresholds(asked: &[f64]) -> Vec<f64> {
     let mut all = asked.to_vec();
     if all.is_empty() {
@@ -263,17 +263,17 @@ pub(super) fn found<'g>(
     Ok(())
 }
 
-/// Whether a path stands for stdout.
+/// Returns whether a path stands for stdout.
 pub(super) fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The path, unless it stands for stdout.
+/// Returns the path, unless it stands for stdout.
 pub(super) fn not_stdout(path: Option<&Path>) -> Option<&Path> {
     path.filter(|path| !is_stdout(path))
 }
 
-/// The folder; refuses a path that stands for stdout.
+/// Returns the folder; refuses a path that stands for stdout.
 pub(super) fn folder_alone<'p>(option: &str, path: &'p Path) -> Result<Option<&'p Path>, Error> {
     if is_stdout(path) {
         let place = format!("{option} -");
@@ -282,7 +282,7 @@ pub(super) fn folder_alone<'p>(option: &str, path: &'p Path) -> Result<Option<&'
     Ok(Some(path))
 }
 
-/// A message of the library, with parameters named by their flags.
+/// Returns a message of the library, with parameters named by their flags.
 pub(super) fn in_flags(message: &str) -> String {
     let mut parts = message.split('‘');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -295,7 +295,7 @@ pub(super) fn in_flags(message: &str) -> String {
     text
 }
 
-/// The flag of a parameter, such as `--tokens-per-block`; `None` if no verb has this flag.
+/// Returns the flag of a parameter, such as `--tokens-per-block`; `None` if no verb has this flag.
 fn flag(name: &str) -> Option<String> {
     let long = match name {
         "logit processor" => "lp".to_owned(),

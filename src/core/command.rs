@@ -22,7 +22,7 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// A path as a command names it in any folder.
+/// Returns a path as a command names it in any folder.
 pub fn absolute(path: &Path) -> String {
     // Fails only without a current folder, and then no relative name works.
     std::path::absolute(path).as_deref().unwrap_or(path).display().to_string()
@@ -35,12 +35,12 @@ pub struct DriftCommand {
 }
 
 impl DriftCommand {
-    /// A verb without options.
+    /// Returns a verb without options.
     pub fn new(verb: &str) -> Self {
         DriftCommand { line: format!("drift {verb}") }
     }
 
-    /// The line, as it is typed.
+    /// Returns the line, as it is typed.
     pub fn line(self) -> String {
         self.line
     }

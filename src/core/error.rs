@@ -72,12 +72,12 @@ pub enum Error {
 pub struct Parameter(&'static str);
 
 impl Parameter {
-    /// A parameter with this name. Each crate defines its parameters in its module `parameter`.
+    /// Returns a parameter with this name. Each crate defines its parameters in its module `parameter`.
     pub const fn new(name: &'static str) -> Self {
         Parameter(name)
     }
 
-    /// Its descriptive name.
+    /// Returns its descriptive name.
     pub fn name(self) -> &'static str {
         self.0
     }
@@ -89,7 +89,7 @@ impl std::fmt::Display for Parameter {
     }
 }
 
-/// The system's message, without its error number.
+/// Returns the system's message, without its error number.
 fn system_words(error: &std::io::Error) -> String {
     // The number differs between systems and adds nothing to the message.
     let words = one_line(&error.to_string());
@@ -97,7 +97,7 @@ fn system_words(error: &std::io::Error) -> String {
     shortened_end(&words[..end], MESSAGE_CHARACTERS - PLACE_CHARACTERS)
 }
 
-/// What the user can do about a system error; may be empty.
+/// Returns what the user can do about a system error; may be empty.
 fn system_remedy(error: &std::io::Error) -> &'static str {
     use std::io::ErrorKind as Kind;
     match error.kind() {
@@ -117,27 +117,27 @@ fn remedy_suffix(remedy: &str) -> String {
 }
 
 impl Error {
-    /// An unusable input at `place`.
+    /// Returns an unusable input at `place`.
     pub fn input(place: impl ToString, problem: impl ToString, remedy: impl ToString) -> Self {
         let place = shortened_middle(&one_line(&place.to_string()), PLACE_CHARACTERS);
         let (problem, remedy) = limited(&place, &problem, &remedy);
         Error::Input { place, problem, remedy }
     }
 
-    /// An unusable value of a plan. Problem and remedy must mention parameters in the form of [`Parameter`].
+    /// Returns an unusable value of a plan. Problem and remedy must mention parameters in the form of [`Parameter`].
     pub fn parameter(parameter: Parameter, problem: impl ToString, remedy: impl ToString) -> Self {
         let (problem, remedy) = limited(parameter.name(), &problem, &remedy);
         Error::Parameter { parameter, problem, remedy }
     }
 
-    /// A bug: something that should not happen, whatever the input.
+    /// Returns a bug: something that should not happen, whatever the input.
     pub fn internal(place: impl ToString, problem: impl ToString) -> Self {
         let place = shortened_middle(&one_line(&place.to_string()), PLACE_CHARACTERS);
         let (problem, _) = limited(&place, &problem, &"");
         Error::Internal { place, problem }
     }
 
-    /// A device that this process has lost, with the first failure.
+    /// Returns a device that this process has lost, with the first failure.
     pub fn device_lost(place: impl ToString, problem: impl ToString, remedy: impl ToString) -> Self {
         let place = shortened_middle(&one_line(&place.to_string()), PLACE_CHARACTERS);
         let (problem, _) = limited(&place, &problem, &"");
@@ -149,7 +149,7 @@ impl Error {
         }
     }
 
-    /// A system error at `path`.
+    /// Returns a system error at `path`.
     pub fn io(path: &Path, source: std::io::Error) -> Self {
         Error::Io {
             place: shortened_middle(&one_line(&path.display().to_string()), PLACE_CHARACTERS),
@@ -157,7 +157,7 @@ impl Error {
         }
     }
 
-    /// The exit code of the process: 130 if interrupted, 70 for a bug in drift, otherwise 2 (usage or input).
+    /// Returns the exit code of the process: 130 if interrupted, 70 for a bug in drift, otherwise 2 (usage or input).
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Interrupted | Error::Stopped { .. } => 130,
@@ -182,7 +182,7 @@ pub fn message(text: &str) -> String {
     shortened_end(&one_line(text), most)
 }
 
-/// Whether a text holds a command line of [`crate::command`].
+/// Returns whether a text holds a command line of [`crate::command`].
 fn has_command(text: &str) -> bool {
     text.contains("`drift ")
 }
@@ -208,7 +208,7 @@ pub fn one_line(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// Whether a character is invisible: a control character, or one that only affects the characters around it.
+/// Returns whether a character is invisible: a control character, or one that only affects the characters around it.
 pub fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
@@ -235,12 +235,12 @@ pub fn shortened_end(text: &str, most: usize) -> String {
     format!("{start}…")
 }
 
-/// A text on one line as it would appear in code: line breaks, quotes and invisible characters are escaped.
+/// Returns a text on one line as it would appear in code: line breaks, quotes and invisible characters are escaped.
 pub fn escaped(text: &str) -> String {
     text.chars().flat_map(char::escape_debug).collect()
 }
 
-/// A short printable excerpt of input, in backticks, for messages.
+/// Returns a short printable excerpt of input, in backticks, for messages.
 pub fn excerpt(bytes: &[u8]) -> String {
     // A cut inside a character shows as U+FFFD.
     let shown = &bytes[..bytes.len().min(40)];

@@ -53,12 +53,12 @@ impl Default for Job {
 }
 
 impl Job {
-    /// A job that reports to `observer` and stops once `cancelled` is set.
+    /// Returns a job that reports to `observer` and stops once `cancelled` is set.
     pub fn new(observer: Arc<dyn Observer>, cancelled: Arc<AtomicBool>) -> Self {
         Job { observer, cancelled }
     }
 
-    /// The observer of the job.
+    /// Returns the observer of the job.
     pub fn observer(&self) -> &dyn Observer {
         &*self.observer
     }
@@ -104,7 +104,7 @@ pub fn set_revision(revision: &'static str) {
 }
 
 impl Provenance {
-    /// The provenance of something made from `inputs` by this build.
+    /// Returns the provenance of something made from `inputs` by this build.
     pub fn from_inputs(inputs: Vec<InputHash>) -> Self {
         Provenance {
             // Always the name of the program, whichever crate asks, because stores record it.

@@ -54,7 +54,7 @@ struct Output {
 }
 
 impl RunFiles {
-    /// No files yet.
+    /// Returns no files yet.
     pub fn new() -> Self {
         RunFiles::default()
     }
@@ -218,12 +218,12 @@ impl InputFolder {
 }
 
 impl Output {
-    /// Whether it may replace a file.
+    /// Returns whether it may replace a file.
     fn replaces(&self, file: &FilePlace) -> bool {
         if self.is_folder { file.is_child_of(&self.place) } else { self.place.is(file) }
     }
 
-    /// The error of an output that is a file of the input `named`.
+    /// Returns the error of an output that is a file of the input `named`.
     fn is_input(&self, named: &Path) -> Error {
         let option = self.option;
         if self.is_folder {
@@ -241,7 +241,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder with a corpus in `in`, a model in `model` and an empty folder `out`.
+    /// Returns a folder with a corpus in `in`, a model in `model` and an empty folder `out`.
     fn scene() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for name in ["in/sub/a.sdf", "in/.cache/x", "model/config.json", "model/model.safetensors", "one.sdf"]

@@ -47,13 +47,13 @@ pub fn add_product(sum: &mut [[f64; 3]; 3], a: [f64; 3], b: [f64; 3]) {
     }
 }
 
-/// The mean of points; zeros without points.
+/// Returns the mean of points; zeros without points.
 pub fn centre(points: &[[f64; 3]]) -> [f64; 3] {
     let n = points.len().max(1) as f64;
     std::array::from_fn(|axis| points.iter().map(|p| p[axis]).sum::<f64>() / n)
 }
 
-/// The points relative to their mean.
+/// Returns the points relative to their mean.
 pub fn centred(points: &[[f64; 3]]) -> Vec<[f64; 3]> {
     let centre = centre(points);
     points.iter().map(|point| minus(*point, centre)).collect()

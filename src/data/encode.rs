@@ -173,7 +173,7 @@ pub fn merge_encoded(
 }
 
 impl EncodePlan {
-    /// How files are read: a text without its SMILES would be useless as a training example.
+    /// Returns how files are read: a text without its SMILES would be useless as a training example.
     fn read_options(&self) -> ReadOptions {
         let mut options = self.options.clone();
         options.smiles.required = true;
@@ -240,7 +240,7 @@ fn lines_of(
     Ok(FilesSummary { notes, ..came })
 }
 
-/// The lines of some conformers. `first` is the number of the first one among all conformers, if known.
+/// Returns the lines of some conformers. `first` is the number of the first one among all conformers, if known.
 fn lines(conformers: &[Conformer], first: Option<u64>, encoding: Encoding) -> Lines {
     let [fixed, stripped] =
         [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| encoding.with_zeros(zeros));
@@ -292,7 +292,7 @@ struct NamedMolecule<'c> {
 }
 
 impl<'c> SmilesOfConformers<'c> {
-    /// The SMILES of a conformer. Counts the conformer for each note.
+    /// Returns the SMILES of a conformer. Counts the conformer for each note.
     fn find(
         &mut self,
         conformer: &'c Conformer,
@@ -325,7 +325,7 @@ struct Lines {
 /// The note for stereo marks that are not compared with coordinates.
 const UNCHECKED: &str = "stereo is not checked";
 
-/// The general part of a reason, without the details of the record.
+/// Returns the general part of a reason, without the details of the record.
 fn kind(reason: &str) -> String {
     let general = reason.split_once(':').map_or(reason, |(general, _)| general);
     let without = |text: &str| {

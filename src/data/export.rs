@@ -136,7 +136,7 @@ pub fn export(
     Ok(writer.report)
 }
 
-/// A report before the first line.
+/// Returns a report before the first line.
 fn report(plan: &ExportPlan) -> ExportReport {
     let inputs: Vec<InputHash> = vec![plan.tokenizer.source.clone()];
     ExportReport {
@@ -161,7 +161,7 @@ struct Liner<'a> {
 }
 
 impl Liner<'_> {
-    /// The line of one molecule, including the line end.
+    /// Returns the line of one molecule, including the line end.
     fn line(&self, smiles: &str, skeleton: &str) -> Result<Line> {
         let molecule_automaton = self.processor.molecule(skeleton)?;
         let grammar = match self.format {
@@ -176,7 +176,7 @@ impl Liner<'_> {
         Ok(Line { bytes, with_prompt_ids })
     }
 
-    /// The ids of the prompt of a molecule, if they are not those of its text alone.
+    /// Returns the ids of the prompt of a molecule, if they are not those of its text alone.
     fn prompt_ids(&self, smiles: &str) -> Result<Option<Vec<u32>>> {
         let prompt = prompt(smiles);
         match self.processor.form().opened {

@@ -143,7 +143,7 @@ fn mined(
     Ok((counts.report(summary, check), store))
 }
 
-/// The refusal of a source that can be read only once.
+/// Returns the refusal of a source that can be read only once.
 pub(crate) fn read_twice() -> Error {
     let problem = "reads its input twice, and a pipe can be read once";
     Error::parameter(parameter::CHECK, problem, "write it to a file first")

@@ -90,7 +90,7 @@ pub struct DeviceSpeed {
 }
 
 impl DeviceReport {
-    /// A report on the device before any run.
+    /// Returns a report on the device before any run.
     fn of_machine(device: &str) -> Self {
         let libraries = cuda_libraries();
         DeviceReport {
@@ -110,7 +110,7 @@ impl DeviceReport {
     }
 }
 
-/// The report on a device that cannot be used: its libraries and the problem.
+/// Returns the report on a device that cannot be used: its libraries and the problem.
 pub fn unusable_device(device: &str, problem: &Error) -> DeviceReport {
     DeviceReport { problem: Some(problem.to_string()), ..DeviceReport::of_machine(device) }
 }
@@ -153,7 +153,7 @@ pub fn examine_device(plan: &DevicePlan, job: &Job) -> Result<DeviceReport> {
     Ok(report)
 }
 
-/// The runs of a model with an engine, and the advice about the device.
+/// Returns the runs of a model with an engine, and the advice about the device.
 fn speeds(
     plan: &DevicePlan,
     (model, engine): (&ModelChoice, EngineChoice),
@@ -187,7 +187,7 @@ fn speeds(
     Ok((evaluation.report.runs.into_iter().map(speed).collect(), advice))
 }
 
-/// A device configured for an engine.
+/// Returns a device configured for an engine.
 pub fn with_engine(device: Device, engine: EngineChoice) -> Device {
     let usual = KernelSteps::default();
     match engine {

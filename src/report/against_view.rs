@@ -4,7 +4,7 @@ use super::format::{counted, percent, thousands};
 use super::table::{Table, Terminal};
 use drift_data::against::{AgainstReport, SharedKind, SharedRows};
 
-/// The counts of conformers with their shares, and a sentence that says what they mean.
+/// Returns the counts of conformers with their shares, and a sentence that says what they mean.
 pub fn against_table(report: &AgainstReport, terminal: Terminal) -> String {
     let (counts, other) = (&report.counts, &report.other);
     let mut table = Table::new(format!(
@@ -53,7 +53,7 @@ pub fn against_table(report: &AgainstReport, terminal: Terminal) -> String {
     format!("{}{}{datasets}", table.render(terminal), if datasets.is_empty() { "" } else { "\n" })
 }
 
-/// The numbers of conformers by what they share.
+/// Returns the numbers of conformers by what they share.
 fn kinds(report: &AgainstReport) -> Vec<(&'static str, u64)> {
     let counts = &report.counts;
     let mut kinds = vec![
@@ -88,7 +88,8 @@ fn note_rows(report: &AgainstReport, table: &mut Table) {
     }
 }
 
-/// What is shared by data set and test subset; empty without these columns. Subsets with which a data set shares nothing are left out.
+/// Returns what is shared by data set and test subset; empty without these columns. Subsets with which a data set shares nothing are left
+/// out.
 fn datasets_table(report: &AgainstReport, terminal: Terminal) -> String {
     if report.datasets.is_empty() {
         return String::new();

@@ -17,7 +17,7 @@ use super::row_sections::{
 use super::viewer::{WorstRow, worst_texts};
 use drift_data::audit::{AuditReport, AuditRun};
 
-/// The self-contained page: rows and their differences, errors, coverage and chemistry.
+/// Returns the self-contained page: rows and their differences, errors, coverage and chemistry.
 pub fn audit_page(report: &AuditReport) -> Page {
     let rows: Vec<PageRow<'_>> = report.runs.iter().map(page_row).collect();
     let counts = &report.total.counts;
@@ -77,7 +77,7 @@ pub fn audit_page(report: &AuditReport) -> Page {
     page.section("Provenance", |section| _ = section.provenance(&report.provenance))
 }
 
-/// The comparisons with the base row.
+/// Returns the comparisons with the base row.
 fn pairs(report: &AuditReport) -> Vec<ForestPair<'_>> {
     let several = report.runs.iter().any(|run| run.row.model != report.runs[0].row.model);
     let pairs = report.comparisons.iter().map(|pair| {
@@ -90,7 +90,7 @@ fn pairs(report: &AuditReport) -> Vec<ForestPair<'_>> {
 /// The largest number of rows that the summary tells.
 const TOLD: usize = 4;
 
-/// The summary: the first rows.
+/// Returns the summary: the first rows.
 fn summary(report: &AuditReport, setting: String) -> Summary<'_> {
     let rows = report.runs.iter().take(TOLD).map(|run| SummaryRow {
         name: format!("texts of `{}`", run.row.full_name()),
@@ -109,7 +109,7 @@ fn summary(report: &AuditReport, setting: String) -> Summary<'_> {
     }
 }
 
-/// A row as the shared sections show it.
+/// Returns a row as the shared sections show it.
 fn page_row(run: &AuditRun) -> PageRow<'_> {
     PageRow {
         name: run.row.full_name(),

@@ -9,7 +9,7 @@ use drift_core::error::escaped;
 use drift_data::audit::{AuditReport, FileReport, RowLabel};
 use drift_data::stats::bootstrap::Mean;
 
-/// One row per file and logit processor.
+/// Returns one row per file and logit processor.
 pub fn audit_table(report: &AuditReport) -> Table {
     let mut table = Table::new(format!("Generated text, {}", encoding_name(report.encoding)))
         .code("file")
@@ -44,7 +44,7 @@ pub fn audit_table(report: &AuditReport) -> Table {
     table
 }
 
-/// The logit processor of a row, with its placeholder if that is known, and behind the model if that is.
+/// Returns the logit processor of a row, with its placeholder if that is known, and behind the model if that is.
 fn processor(file: &FileReport) -> String {
     let RowLabel { model, lp, .. } = &file.row;
     let processor = lp.as_ref().map(|_| file.row.processor());
@@ -59,7 +59,7 @@ fn add_rows(table: &mut Table, report: &AuditReport, row: fn(&FileReport) -> Vec
     }
 }
 
-/// The rows of the chemistry tables: one per file and logit processor with prompts, then the references.
+/// Returns the rows of the chemistry tables: one per file and logit processor with prompts, then the references.
 pub fn chemistry_rows(report: &AuditReport) -> Vec<ChemistryRow<'_>> {
     let mut rows: Vec<ChemistryRow<'_>> =
         report.files.iter().filter_map(|file| chemistry_row(file, false)).collect();
@@ -77,7 +77,7 @@ fn chemistry_row(file: &FileReport, strong: bool) -> Option<ChemistryRow<'_>> {
     Some(ChemistryRow { name, strong, passed, chemistry, texts })
 }
 
-/// The counts by 3DMolGen's own rules, one row per file and logit processor, next to the counts in their reports.
+/// Returns the counts by 3DMolGen's own rules, one row per file and logit processor, next to the counts in their reports.
 pub fn their_table(report: &AuditReport) -> Table {
     let mut table = Table::new("The same texts by the rules of 3DMolGen's validation")
         .code("file")
@@ -128,7 +128,7 @@ fn their_row(file: &FileReport) -> Vec<String> {
     ]
 }
 
-/// A count with its share, unless it is 0.
+/// Returns a count with its share, unless it is 0.
 pub(super) fn share(count: u64, of: u64) -> String {
     match (count, of) {
         (0, _) => "0".to_owned(),
@@ -223,7 +223,7 @@ pub fn ensemble_tables(report: &AuditReport) -> [Option<Table>; 2] {
     ]
 }
 
-/// The numbers of blocks by drift; `None` without a tokenizer.
+/// Returns the numbers of blocks by drift; `None` without a tokenizer.
 pub fn drift_table(report: &AuditReport) -> Option<Table> {
     let drift = report.total.drift.as_ref()?;
     let title = format!(

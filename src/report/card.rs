@@ -10,7 +10,7 @@ use drift_tune::design::report::vocabulary::{EmbeddingReport, VocabularyReport};
 use drift_tune::design::scheme::grammar::in_words;
 use drift_tune::design::{DesignReport, SchemeKind};
 
-/// The text of `MODEL_CARD.md`: how the tokenizer was made, what was checked, and how to fine-tune a model with it.
+/// Returns the text of `MODEL_CARD.md`: how the tokenizer was made, what was checked, and how to fine-tune a model with it.
 pub fn model_card(report: &DesignReport) -> String {
     let mut card = String::new();
     // Writing to a string cannot fail.
@@ -73,7 +73,7 @@ fn which_blocks(report: &DesignReport) -> String {
     }
 }
 
-/// The number of decimals of the numbers in a changed block, in words.
+/// Returns the number of decimals of the numbers in a changed block, in words.
 fn decimals(encoding: Encoding, fewest: u64) -> String {
     let (precision, words) = (encoding.precision(), in_words(encoding.precision()));
     match (encoding.is_stripped(), fewest) {
@@ -223,7 +223,7 @@ pub(super) fn training(
     Ok(())
 }
 
-/// A script that copies the rows into a model of transformers; into the LM head only if it is a separate table.
+/// Returns a script that copies the rows into a model of transformers; into the LM head only if it is a separate table.
 fn loading_script(head: bool) -> String {
     let mut script = String::from(
         "from safetensors.torch import load_file\nrows = load_file(\"embedding_rows.safetensors\")\n\
@@ -237,7 +237,7 @@ fn loading_script(head: bool) -> String {
     script
 }
 
-/// Whether the embedding must be resized, and to how many rows.
+/// Returns whether the embedding must be resized, and to how many rows.
 pub(super) fn rows_needed(embedding: &EmbeddingReport, needed: u64) -> String {
     let resize = format!(
         "`model.resize_token_embeddings({})`, the next multiple of 64 ({} for 128)",
@@ -290,7 +290,7 @@ fn provenance(card: &mut String, report: &DesignReport) -> std::fmt::Result {
     Ok(())
 }
 
-/// The flags that select the blocks that change.
+/// Returns the flags that select the blocks that change.
 fn asked_blocks(report: &DesignReport) -> String {
     let (encoding, precision) = (report.encoding, report.encoding.precision());
     let range = report.range_angstrom.map(|range| format!("--range {}", range.angstrom()));

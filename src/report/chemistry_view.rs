@@ -20,7 +20,7 @@ pub struct ChemistryRow<'r> {
 }
 
 impl<'r> ChemistryRow<'r> {
-    /// The row of the references.
+    /// Returns the row of the references.
     pub fn references(chemistry: &'r ChemistryReport) -> Self {
         let name = "references".to_owned();
         ChemistryRow { name, strong: false, passed: None, chemistry, texts: chemistry.checked }
@@ -38,7 +38,7 @@ impl<'r> ChemistryRow<'r> {
     }
 }
 
-/// The chemistry of the texts compared with the references; `None` if nothing was checked.
+/// Returns the chemistry of the texts compared with the references; `None` if nothing was checked.
 pub fn chemistry_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
     if rows.iter().all(|row| row.chemistry.checked == 0) {
         return None;
@@ -87,7 +87,7 @@ pub fn chemistry_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
     Some(table)
 }
 
-/// How flat the texts are, compared with the references; `None` if nothing was checked.
+/// Returns how flat the texts are, compared with the references; `None` if nothing was checked.
 pub fn flatness_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
     if rows.iter().all(|row| row.chemistry.checked == 0) {
         return None;

@@ -60,7 +60,7 @@ fn shortened(name: &str) -> String {
     name.chars().take(LONGEST - 1).chain(['…']).chain(unit.chars()).collect()
 }
 
-/// One of the eight tables. Rows that are empty in both traces are left out.
+/// Returns one of the eight tables. Rows that are empty in both traces are left out.
 fn trace_table(of: &TraceTable) -> Table {
     let rows: Vec<&TraceRow> = of.rows.iter().filter(|row| row.figures.iter().any(is_there)).collect();
     let mut table = Table::new(of.title).code("");
@@ -105,12 +105,12 @@ fn trace_table(of: &TraceTable) -> Table {
     table
 }
 
-/// Whether the figure is not zero in one of the traces.
+/// Returns whether the figure is not zero in one of the traces.
 fn is_there(figure: &Figure) -> bool {
     figure.values.iter().flatten().any(|value| *value != 0.0)
 }
 
-/// Whether a ratio is shown. Amounts have one; ratios of means and shares would clutter the table and are only in the JSON.
+/// Returns whether a ratio is shown. Amounts have one; ratios of means and shares would clutter the table and are only in the JSON.
 fn has_ratio(measured: &str) -> bool {
     matches!(measured, "calls" | "events" | "gaps" | "seconds")
 }

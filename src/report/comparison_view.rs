@@ -4,12 +4,12 @@ use super::format::{hundredths, or_dash, percent, thousands};
 use super::table::{Table, Terminal};
 use drift_tune::design::report::comparison::{MethodComparison, MethodRow, TrainingMethod};
 
-/// One number, or the minimum and the maximum.
+/// Returns one number, or the minimum and the maximum.
 pub(super) fn span(from: u64, to: u64) -> String {
     if from == to { thousands(from) } else { format!("{} to {}", thousands(from), thousands(to)) }
 }
 
-/// The methods that add the same number of tokens, as a table with explanations.
+/// Returns the methods that add the same number of tokens, as a table with explanations.
 pub fn comparison_table(comparison: &MethodComparison, terminal: Terminal) -> String {
     let mut table =
         Table::new(format!("{} new tokens, spent in other ways", thousands(comparison.new_tokens)))
@@ -57,7 +57,7 @@ fn name(method: TrainingMethod) -> &'static str {
     }
 }
 
-/// What continued BPE does to the base, as a sentence.
+/// Returns what continued BPE does to the base, as a sentence.
 fn note(row: &MethodRow, rows: &[MethodRow]) -> Option<String> {
     let base = rows.iter().find(|row| row.method == TrainingMethod::Base)?;
     let than = |own: f64, other: f64| match own.total_cmp(&other) {

@@ -18,7 +18,7 @@ pub(super) fn coverage_columns(mut table: Table, thresholds: &[ThresholdCoverage
     table.number("MAT-R, Å\nmean").number("\nmedian").number("MAT-P, Å\nmean").number("\nmedian")
 }
 
-/// The cells of a row for these columns.
+/// Returns the cells of a row for these columns.
 pub(super) fn coverage_cells(coverage: &CoverageReport, thresholds: usize) -> Vec<String> {
     let shares = coverage
         .thresholds

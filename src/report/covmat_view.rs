@@ -12,7 +12,7 @@ use drift_data::audit::coverage::MeanMedian;
 /// The threshold of 3DMolGen's summary, in Å.
 const THRESHOLD: f64 = 0.75;
 
-/// The text of the summary.
+/// Returns the text of the summary.
 pub fn covmat_summary(audited: &AuditResult) -> String {
     let (report, missing) = (&audited.report, audited.texts.missing());
     let total = &report.total;
@@ -66,7 +66,7 @@ fn section(out: &mut String, title: &str) {
     *out += &format!("{title}\n{}\n", "-".repeat(40));
 }
 
-/// The number with four decimals, truncated, without trailing zeros.
+/// Returns the number with four decimals, truncated, without trailing zeros.
 fn number(value: Option<f64>) -> String {
     let Some(value) = value.filter(|value| !value.is_nan()) else { return "N/A".to_owned() };
     let truncated = (value.abs() * 1e4).floor() / 1e4;

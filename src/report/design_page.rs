@@ -8,7 +8,7 @@ use super::promises_view::advice;
 use drift_tune::design::report::front::ParetoFront;
 use drift_tune::design::{DesignReport, Range, SchemeKind};
 
-/// The page: the design, the front, and the checks.
+/// Returns the page: the design, the front, and the checks.
 pub fn design_page(report: &DesignReport) -> Page {
     let lead = format!(
         "{} new tokens on top of {}: every block of the {}{} takes {} tokens.",

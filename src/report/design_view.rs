@@ -10,7 +10,7 @@ use drift_tune::design::report::front::DesignPoint;
 use drift_tune::design::scheme::spaces::BoundBy;
 use drift_tune::design::{DesignReport, Range};
 
-/// The output of `drift train-tokenizer` in a terminal.
+/// Returns the output of `drift train-tokenizer` in a terminal.
 pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
     let [facts, sizes, front] = [facts, by_size, front_table].map(|table| table(report).render(terminal));
     let compared = report.comparison.as_ref().map(|comparison| comparison_table(comparison, terminal));
@@ -18,7 +18,7 @@ pub fn design_table(report: &DesignReport, terminal: Terminal) -> String {
     format!("{facts}\n{sizes}\n{checked}{}\n\n{front}\n{compared}", advice(report.kind))
 }
 
-/// The figures of the design.
+/// Returns the figures of the design.
 pub fn facts(report: &DesignReport) -> Table {
     let title = format!(
         "{}, {}, {}{}{}",
@@ -77,12 +77,12 @@ pub fn by_size(report: &DesignReport) -> Table {
     table
 }
 
-/// The name of the size class from this number of heavy atoms on: `1-14`.
+/// Returns the name of the size class from this number of heavy atoms on: `1-14`.
 pub(super) fn size_label(from: u64) -> &'static str {
     SIZE_CLASSES.iter().find(|class| class.from as u64 == from).map_or("", |class| class.label)
 }
 
-/// The checks that were run.
+/// Returns the checks that were run.
 pub fn checked(report: &DesignReport) -> String {
     let tokens = format!("always {}", thousands(report.tokens_per_block));
     format!(
@@ -92,7 +92,7 @@ pub fn checked(report: &DesignReport) -> String {
     )
 }
 
-/// The designs on the front, the written one in bold, and existing tokenizers.
+/// Returns the designs on the front, the written one in bold, and existing tokenizers.
 pub fn front_table(report: &DesignReport) -> Table {
     let mut table = Table::new("New tokens and tokens a block")
         .text("tokenizer")
@@ -129,7 +129,7 @@ pub fn front_table(report: &DesignReport) -> Table {
     table
 }
 
-/// The range in Å, or a remark that there is none.
+/// Returns the range in Å, or a remark that there is none.
 fn range(range: Option<Range>) -> String {
     range.map_or_else(|| "all".to_owned(), |range| range.angstrom().to_string())
 }

@@ -19,7 +19,7 @@ pub(super) fn drawn_blocks(section: &mut Section, drawn: &[BlockDrift], encoding
     }
 }
 
-/// The rows of a drawing: the slots, what the model wants, and what is written.
+/// Returns the rows of a drawing: the slots, what the model wants, and what is written.
 fn rows(block: &BlockDrift, encoding: Encoding) -> Vec<TokenRow> {
     let (slots, tokens) = (block.slots.len(), block.tokens.len());
     let close = encoding.close().chars().next().map(|close| TokenCell::new(close, CellKind::Copy));
@@ -36,7 +36,7 @@ fn rows(block: &BlockDrift, encoding: Encoding) -> Vec<TokenRow> {
     ]
 }
 
-/// What happens to the block, in words.
+/// Returns what happens to the block, in words.
 fn said(block: &BlockDrift) -> String {
     let (slots, tokens) = (block.slots.len(), block.tokens.len());
     let counts = format!("{slots} slots of `{}` for {tokens} tokens", block.placeholder);

@@ -6,7 +6,7 @@ use super::plot::{Labels, Scatter, ScatterPoint, scatter};
 use super::table::{Table, Terminal, bold};
 use drift_tune::encodings::report::{EncodingRow, EncodingsReport, RecommendedEncoding};
 
-/// The output of `drift encodings` in a terminal. Of the extensions it has only those on the front, unless `all`.
+/// Returns the output of `drift encodings` in a terminal. Of the extensions it has only those on the front, unless `all`.
 pub fn encodings_table(report: &EncodingsReport, all: bool, terminal: Terminal) -> String {
     let mut out = String::new();
     for line in answers(report) {
@@ -17,7 +17,7 @@ pub fn encodings_table(report: &EncodingsReport, all: bool, terminal: Terminal) 
     out + &table(report, all).render(terminal)
 }
 
-/// The answer for each tokenizer as a sentence, and a warning for each encoding that makes conformers invalid.
+/// Returns the answer for each tokenizer as a sentence, and a warning for each encoding that makes conformers invalid.
 fn answers(report: &EncodingsReport) -> Vec<String> {
     let of = |one: &RecommendedEncoding| format!("{}: use {}: {}.", one.tokenizer, one.encoding, one.reason);
     let mut lines: Vec<String> = report.recommended.iter().map(of).collect();
@@ -82,7 +82,7 @@ fn table(report: &EncodingsReport, all: bool) -> Table {
     table
 }
 
-/// The tokens of a block: one number if all blocks have the same number.
+/// Returns the tokens of a block: one number if all blocks have the same number.
 fn block(row: &EncodingRow) -> String {
     let tokens = row.costs.tokens_per_block;
     if row.costs.constant { tokens.max.to_string() } else { format!("{} to {}", tokens.min, tokens.max) }
@@ -94,7 +94,7 @@ fn is_recommended(report: &EncodingsReport, row: &EncodingRow) -> bool {
     })
 }
 
-/// The page: the answers, a plot of passes and RMSD for each tokenizer, and the table.
+/// Returns the page: the answers, a plot of passes and RMSD for each tokenizer, and the table.
 pub fn encodings_page(report: &EncodingsReport) -> Page {
     let lead = answers(report).into_iter().next().unwrap_or_default();
     let of_tokenizers = report.rows.chunk_by(|a, b| a.tokenizer == b.tokenizer);
@@ -118,7 +118,7 @@ pub fn encodings_page(report: &EncodingsReport) -> Page {
         })
 }
 
-/// The passes and RMSD of one tokenizer's rows.
+/// Returns the passes and RMSD of one tokenizer's rows.
 fn plot(report: &EncodingsReport, rows: &[EncodingRow]) -> Scatter {
     // Rings have no name, so an encoding is named where it is on the front first.
     let named = |at: usize| rows[..at].iter().any(|row| row.on_front && row.encoding == rows[at].encoding);

@@ -4,7 +4,7 @@ use super::format::{or_dash, thousands};
 use super::table::Table;
 use drift_data::audit::{EnergyFigures, EnergyReport, StrainFigures};
 
-/// One row per file and logit processor.
+/// Returns one row per file and logit processor.
 pub fn energy_table(report: &EnergyReport) -> Table {
     let mut table = Table::new(format!("Strain by `{}`, kcal/mol", report.command))
         .code("file")

@@ -54,8 +54,8 @@ fn hit_cells(molecules: u64, at: &[HitsAt]) -> Vec<String> {
     cells
 }
 
-/// The clusters of each row, over all molecules and by class; `None` if they were not asked for. `table` has the columns that name a
-/// row.
+/// Returns the clusters of each row, over all molecules and by class; `None` if they were not asked for. `table` has the columns that
+/// name a row.
 pub(super) fn clusters_table(table: Table, rows: &[EnsembleRow<'_>]) -> Option<Table> {
     rows.iter().find_map(|row| row.clusters)?;
     let mut table = table
@@ -80,7 +80,7 @@ pub(super) fn clusters_table(table: Table, rows: &[EnsembleRow<'_>]) -> Option<T
     Some(table)
 }
 
-/// A line for each threshold.
+/// Adds a line for each threshold.
 fn add_clusters(table: &mut Table, row: &EnsembleRow<'_>, molecules: &str, figures: &ClusterFigures) {
     for at in &figures.thresholds {
         let cells = vec![

@@ -20,7 +20,7 @@ use drift_core::constraint::ProcessorKind;
 use drift_core::encoding::Precision;
 use drift_engine::eval::record::{EvalReport, RunReport, Seconds};
 
-/// The self-contained page: the cost of each logit processor, the errors, and the time by phase.
+/// Returns the self-contained page: the cost of each logit processor, the errors, and the time by phase.
 pub fn eval_page(report: &EvalReport) -> Page {
     let rows: Vec<PageRow<'_>> = report.runs.iter().map(|run| page_row(report, run)).collect();
     let lead = report.advice.first().cloned().unwrap_or_else(|| sentence(report));
@@ -84,7 +84,7 @@ pub fn eval_page(report: &EvalReport) -> Page {
 /// The base row of an evaluation, in words.
 const NO_PROCESSOR: &str = "no logit processor";
 
-/// The comparisons with no logit processor.
+/// Returns the comparisons with no logit processor.
 fn pairs(report: &EvalReport) -> Vec<ForestPair<'_>> {
     let several = report.runs.iter().any(|run| run.model != report.runs[0].model);
     let pairs = report.comparisons.iter().map(|pair| {
@@ -94,7 +94,7 @@ fn pairs(report: &EvalReport) -> Vec<ForestPair<'_>> {
     pairs.collect()
 }
 
-/// The summary: for each model the row without a logit processor, and that of the automaton or else the first other one.
+/// Returns the summary: for each model the row without a logit processor, and that of the automaton or else the first other one.
 fn summary(report: &EvalReport) -> Summary<'_> {
     let mut rows = Vec::new();
     for runs in report.runs.chunk_by(|a, b| a.model == b.model) {
@@ -128,12 +128,12 @@ fn summary_row<'r>(report: &'r EvalReport, run: &'r RunReport) -> SummaryRow<'r>
     }
 }
 
-/// The setting as a sentence with its full stop, which the last of several parts may have already.
+/// Returns the setting as a sentence with its full stop, which the last of several parts may have already.
 fn sentence(report: &EvalReport) -> String {
     setting(report).trim_end_matches('.').to_owned() + "."
 }
 
-/// A run as the shared sections show it.
+/// Returns a run as the shared sections show it.
 fn page_row<'r>(report: &EvalReport, run: &'r RunReport) -> PageRow<'r> {
     PageRow {
         name: run_name(report, run),
@@ -157,7 +157,7 @@ fn coverage_section(section: &mut Section, report: &EvalReport, rows: &[PageRow<
     coverage_plots(section, rows);
 }
 
-/// A chart of shares with one row per run, the automaton in bold.
+/// Returns a chart of shares with one row per run, the automaton in bold.
 fn run_bars(
     report: &EvalReport,
     [title, x_label]: [&str; 2],

@@ -12,7 +12,7 @@ use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
 use drift_engine::eval::record::{EvalReport, RunReport, Unseen};
 
-/// The outcome of the texts, one row per logit processor, the automaton in bold.
+/// Returns the outcome of the texts, one row per logit processor, the automaton in bold.
 pub fn outcome_table(report: &EvalReport) -> Table {
     let mut table = runs_table(report, "outcomes")
         .number("pass")
@@ -75,7 +75,7 @@ pub fn ensemble_tables(report: &EvalReport) -> [Option<Table>; 2] {
     ]
 }
 
-/// The placeholder of each class of blocks; `None` if no run has classes.
+/// Returns the placeholder of each class of blocks; `None` if no run has classes.
 pub fn placeholder_table(report: &EvalReport) -> Option<Table> {
     let table = models_table(report, "placeholders by class of block");
     let mut table = table.code("placeholders").text("class").code("placeholder");
@@ -94,7 +94,7 @@ pub fn placeholder_table(report: &EvalReport) -> Option<Table> {
     (!shown.is_empty()).then_some(table)
 }
 
-/// The paired comparison of each logit processor with no logit processor.
+/// Returns the paired comparison of each logit processor with no logit processor.
 pub fn comparison_table(report: &EvalReport) -> Table {
     let mut table = comparison_columns(runs_table(report, "against no logit processor, paired"));
     for pair in &report.comparisons {
@@ -159,12 +159,12 @@ pub fn cost_table(report: &EvalReport) -> Table {
     table
 }
 
-/// Whether starting a device took a visible share of the time.
+/// Returns whether starting a device took a visible share of the time.
 pub(super) fn starts(report: &EvalReport) -> bool {
     report.runs.iter().any(|run| run.cost.seconds.share(run.cost.seconds.start) >= 1e-3)
 }
 
-/// The probability that the model gave the written tokens, by class of token.
+/// Returns the probability that the model gave the written tokens, by class of token.
 pub fn probability_table(report: &EvalReport) -> Table {
     let mut table = runs_table(report, "probability of the written tokens")
         .text("tokens of")
@@ -190,7 +190,7 @@ pub fn probability_table(report: &EvalReport) -> Table {
     table
 }
 
-/// The probability that each model gives the reference conformers.
+/// Returns the probability that each model gives the reference conformers.
 pub fn likelihood_table(report: &EvalReport) -> Table {
     let mut table = Table::new("Likelihood of the reference conformers")
         .code("model")
@@ -234,7 +234,7 @@ pub fn likelihood_table(report: &EvalReport) -> Table {
     table
 }
 
-/// The setting of the evaluation as a sentence: the number of texts, the molecules, the engine and the device.
+/// Returns the setting of the evaluation as a sentence: the number of texts, the molecules, the engine and the device.
 pub fn setting(report: &EvalReport) -> String {
     let protocol = &report.protocol.generation;
     let devices: Vec<&str> = report.runs.iter().map(|run| &*run.device).collect();
@@ -290,7 +290,7 @@ pub fn setting(report: &EvalReport) -> String {
     out
 }
 
-/// Whether the models have seen the molecules in training, as far as is known.
+/// Returns whether the models have seen the molecules in training, as far as is known.
 fn unseen(report: &EvalReport) -> String {
     if report.protocol.generation.synthetic.is_some() {
         return String::new();
@@ -306,7 +306,7 @@ fn unseen(report: &EvalReport) -> String {
     sentences.collect()
 }
 
-/// A table whose title begins with the model if there is only one, and which else has a column for the model.
+/// Returns a table whose title begins with the model if there is only one, and which else has a column for the model.
 fn models_table(report: &EvalReport, what: &str) -> Table {
     match one_model(report) {
         Some(model) => Table::new(format!("{model}: {what}")),
@@ -314,23 +314,23 @@ fn models_table(report: &EvalReport, what: &str) -> Table {
     }
 }
 
-/// A table with a row for each run, or several: the model if it needs a column, and the logit processor.
+/// Returns a table with a row for each run, or several: the model if it needs a column, and the logit processor.
 pub(super) fn runs_table(report: &EvalReport, what: &str) -> Table {
     models_table(report, what).code("logit processor")
 }
 
-/// The model, if there is only one; then it needs no column.
+/// Returns the model, if there is only one; then it needs no column.
 fn one_model(report: &EvalReport) -> Option<&str> {
     let first = report.runs.first()?;
     report.runs.iter().all(|run| run.model == first.model).then_some(&*first.model)
 }
 
-/// The cell for the column of [`models_table`], if there is one.
+/// Returns the cell for the column of [`models_table`], if there is one.
 fn model_cells(report: &EvalReport, model: &str) -> Vec<String> {
     if one_model(report).is_some() { Vec::new() } else { vec![model.to_owned()] }
 }
 
-/// The first cells of a row of [`runs_table`].
+/// Returns the first cells of a row of [`runs_table`].
 pub(super) fn run_cells(report: &EvalReport, run: &RunReport) -> Vec<String> {
     let mut cells = model_cells(report, &run.model);
     cells.push(run.label());
@@ -348,7 +348,7 @@ pub(super) fn add_run(
     table.marked_row(run.lp == ProcessorKind::Automaton, cells);
 }
 
-/// The name of a run: its logit processor, and its model if there are several.
+/// Returns the name of a run: its logit processor, and its model if there are several.
 pub(super) fn run_name(report: &EvalReport, run: &RunReport) -> String {
     run_cells(report, run).join(" ")
 }

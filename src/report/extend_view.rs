@@ -5,7 +5,7 @@ use super::table::{Table, Terminal};
 use drift_tune::design::ExtendModelReport;
 use drift_tune::design::model::report::GrownTableReport;
 
-/// The output of `drift extend-model` in a terminal.
+/// Returns the output of `drift extend-model` in a terminal.
 pub fn extend_table(report: &ExtendModelReport, terminal: Terminal) -> String {
     let title = format!("{}, tokenizer {}, rows by {}", report.model, report.tokenizer, report.init.name());
     let mut table = Table::new(title).text("");

@@ -12,7 +12,7 @@ use super::plot::{
 use super::table::Table;
 use drift_tune::placeholder::{CandidateReport, FitReport, FitResult, Objective, SearchReport};
 
-/// The page of all results.
+/// Returns the page of all results.
 pub fn fit_page(report: &FitReport) -> Page {
     let (results, objective) = (&report.results, &report.objective);
     let first = match results.as_slice() {
@@ -68,7 +68,7 @@ fn result_section(section: &mut Section, result: &FitResult, objective: &Objecti
     }
 }
 
-/// The result of an independent check by simulated annealing (argmin).
+/// Returns the result of an independent check by simulated annealing (argmin).
 fn search(search: &SearchReport) -> String {
     let outcome = match search.reached_chosen {
         true => format!("came to the same harm after {}", thousands(search.evaluations_to_best)),
@@ -87,7 +87,7 @@ const FRONT: &str = "No placeholder does better than one of these in all four fi
 const CLASSES: &str = "A template may use a different placeholder for each class of block, as long as the SMILES alone determines \
     the class. Each row is the best assignment for one way to class blocks, found by branch and bound.";
 
-/// The placeholders on the front.
+/// Returns the placeholders on the front.
 pub fn front_table(result: &FitResult) -> Table {
     let mut table = Table::new("")
         .code("placeholder")
@@ -103,7 +103,7 @@ pub fn front_table(result: &FitResult) -> Table {
     table
 }
 
-/// The title of a plot, with the tokenizer and the encoding.
+/// Returns the title of a plot, with the tokenizer and the encoding.
 fn titled(plot: &str, result: &FitResult) -> String {
     format!("{plot}, {}, {}", result.tokenizer, encoding_name(result.encoding))
 }
@@ -126,7 +126,7 @@ pub fn front_plot(result: &FitResult) -> String {
     })
 }
 
-/// The distribution of T, the number of tokens of a block.
+/// Returns the distribution of T, the number of tokens of a block.
 pub fn distribution_plot(result: &FitResult) -> String {
     columns(&Columns {
         labels: Labels::new(

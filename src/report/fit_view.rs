@@ -10,12 +10,12 @@ use drift_tune::placeholder::{
     best_partition,
 };
 
-/// The row of the chosen placeholder.
+/// Returns the row of the chosen placeholder.
 pub fn chosen(result: &FitResult) -> Option<&CandidateReport> {
     result.candidates.iter().find(|candidate| candidate.placeholder == result.placeholder)
 }
 
-/// One line: which placeholder to use, whether it is proved, and what it does. Placeholders are in backticks.
+/// Returns one line: which placeholder to use, whether it is proved, and what it does. Placeholders are in backticks.
 pub fn lead(result: &FitResult) -> String {
     let begin = format!("{}, {}", result.tokenizer, result.encoding);
     if let Some(tokens) = result.constant_tokens {
@@ -57,7 +57,7 @@ fn order(objective: &Objective) -> String {
     }
 }
 
-/// One line: why a tokenizer has no placeholder, and what to use instead.
+/// Returns one line: why a tokenizer has no placeholder, and what to use instead.
 pub fn refusal(refused: &RefusedTokenizer) -> String {
     format!(
         "{}, {}: no placeholder works, because {}; use {}.",
@@ -68,7 +68,7 @@ pub fn refusal(refused: &RefusedTokenizer) -> String {
     )
 }
 
-/// The candidates in at most 100 columns, the chosen one in bold.
+/// Returns the candidates in at most 100 columns, the chosen one in bold.
 pub fn short_table(result: &FitResult) -> Table {
     let table = Table::new("")
         .code("placeholder")
@@ -90,7 +90,7 @@ pub(super) fn figures(measures: &Measures) -> [String; 4] {
     ]
 }
 
-/// The candidates with all figures, the chosen one in bold.
+/// Returns the candidates with all figures, the chosen one in bold.
 pub fn table(result: &FitResult) -> Table {
     let table = Table::new(format!("{}, {}", result.tokenizer, encoding_name(result.encoding)))
         .code("placeholder")
@@ -138,7 +138,7 @@ fn with_candidates(
     table
 }
 
-/// The confidence intervals of the chosen placeholder's figures.
+/// Returns the confidence intervals of the chosen placeholder's figures.
 fn intervals(result: &FitResult) -> String {
     let share = |name: &str, interval: Option<Interval>| {
         interval.map(|interval| format!("{name} {}", percent_interval(interval)))
@@ -153,7 +153,7 @@ fn intervals(result: &FitResult) -> String {
     all.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// What a placeholder does to real blocks, as a clause.
+/// Returns what a placeholder does to real blocks, as a clause.
 fn harm(candidate: &CandidateReport) -> String {
     let parts = [
         (candidate.measures.unparsable_blocks, "become unparsable"),
@@ -179,7 +179,7 @@ fn cells(candidate: &CandidateReport) -> Vec<String> {
     vec![percent(measures.junk_blocks), junk, truncated, unparsable, conformers, rmsd]
 }
 
-/// The gain of a different placeholder for each class of blocks.
+/// Returns the gain of a different placeholder for each class of blocks.
 pub fn classes_table(result: &FitResult, objective: &Objective) -> Table {
     let mut table = Table::new(format!("{}, {}, per class", result.tokenizer, result.encoding.name()))
         .text("classes by")
@@ -213,7 +213,7 @@ pub fn classes_table(result: &FitResult, objective: &Objective) -> Table {
     table
 }
 
-/// Whether classes of blocks are worthwhile, as a sentence.
+/// Returns whether classes of blocks are worthwhile, as a sentence.
 pub fn classes_verdict(partitions: &[PartitionReport], objective: &Objective) -> String {
     match best_partition(objective, partitions) {
         None => "No division of blocks into classes gains anything significant: one placeholder is enough."
@@ -225,7 +225,7 @@ pub fn classes_verdict(partitions: &[PartitionReport], objective: &Objective) ->
     }
 }
 
-/// The harm of the chosen placeholder and the least possible harm.
+/// Returns the harm of the chosen placeholder and the least possible harm.
 pub fn certificate_table(certificate: &Certificate) -> Table {
     let mut table = Table::new("").text("in this order").number("reached").number("lower bound");
     let names =

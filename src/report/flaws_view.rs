@@ -6,13 +6,13 @@ use drift_data::flaws::{FlawCounts, FlawKind, FlawReport};
 use drift_data::stats::faults::{LONGEST_BOND_ANGSTROM, ONE_POINT_ANGSTROM, SHORTEST_BOND_ANGSTROM};
 use drift_data::stats::share;
 
-/// The numbers of conformers by what is wrong with them, and the same by data set, as text that begins with an empty line.
+/// Returns the numbers of conformers by what is wrong with them, and the same by data set, as text that begins with an empty line.
 pub fn flaws_text(report: &FlawReport, terminal: Terminal) -> String {
     let tables: Vec<String> = flaws_tables(report).iter().map(|table| table.render(terminal)).collect();
     format!("\n{}", tables.join("\n"))
 }
 
-/// The numbers of conformers by what is wrong with them, and the same by data set if the corpus tells data sets apart.
+/// Returns the numbers of conformers by what is wrong with them, and the same by data set if the corpus tells data sets apart.
 pub fn flaws_tables(report: &FlawReport) -> Vec<Table> {
     std::iter::once(kinds_table(report)).chain(datasets_table(report)).collect()
 }
@@ -62,7 +62,7 @@ fn meaning(kind: FlawKind, bound: f64) -> String {
     }
 }
 
-/// The numbers by data set; `None` without the column.
+/// Returns the numbers by data set; `None` without the column.
 fn datasets_table(report: &FlawReport) -> Option<Table> {
     if report.datasets.is_empty() {
         return None;

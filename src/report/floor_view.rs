@@ -5,7 +5,7 @@ use super::format::{number, or_dash, percent, seconds, thousands};
 use super::table::Table;
 use drift_engine::eval::record::EvalReport;
 
-/// The bytes and operations that each run had to move and compute, compared with its time; `None` if nothing was counted.
+/// Returns the bytes and operations that each run had to move and compute, compared with its time; `None` if nothing was counted.
 pub fn floor_table(report: &EvalReport) -> Option<Table> {
     let runs: Vec<_> = report.runs.iter().filter_map(|run| Some((run, run.cost.floor?))).collect();
     if runs.is_empty() {

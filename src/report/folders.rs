@@ -22,7 +22,7 @@ const CARD: &str = "MODEL_CARD.md";
 const ROWS: &str = "embedding_rows.safetensors";
 const PAGE: &str = "report.html";
 
-/// Every file that the folder of a tokenizer may get, including those that are copied from the folder of its base.
+/// Returns every file that the folder of a tokenizer may get, including those that are copied from the folder of its base.
 pub fn tokenizer_files() -> Vec<&'static str> {
     let own = [TOKENIZER, NEW_TOKENS, REPORT, CARD, ROWS, PAGE, TOKENIZER_CONFIG];
     own.into_iter().chain(BaseFiles::kept_names()).collect()
@@ -81,12 +81,12 @@ pub fn write_tokenizer(folder: &Path, made: &MadeTokenizer) -> Result<()> {
 /// The page of all tokenizers.
 const FIT_PAGE: &str = "fit.html";
 
-/// The names of the files of a fit for these tokenizers.
+/// Returns the names of the files of a fit for these tokenizers.
 pub fn fit_files<'t>(tokenizers: impl Iterator<Item = &'t str>) -> Vec<String> {
     tokenizers.map(fit_file).chain([FIT_PAGE.to_owned()]).collect()
 }
 
-/// The name of the file with a tokenizer's results.
+/// Returns the name of the file with a tokenizer's results.
 fn fit_file(tokenizer: &str) -> String {
     format!("{tokenizer}.json")
 }
@@ -108,7 +108,7 @@ pub fn write_fit(folder: &Path, report: &FitReport) -> Result<()> {
     files.commit()
 }
 
-/// The report as the bytes of a JSON file.
+/// Returns the report as the bytes of a JSON file.
 fn json(report: &impl Serialize) -> Result<Vec<u8>> {
     let text = serde_json::to_string_pretty(report).map_err(|e| Error::internal("the report", e))?;
     Ok((text + "\n").into_bytes())

@@ -77,7 +77,7 @@ fn caption(pairs: &[ForestPair<'_>]) -> String {
     format!("{of}; 95 % bootstrap intervals for each row. {mark}")
 }
 
-/// The panels, and the names of the measures in which no row differs.
+/// Returns the panels, and the names of the measures in which no row differs.
 fn panels(pairs: &[ForestPair<'_>]) -> (Vec<ForestPanel>, Vec<&'static str>) {
     let mut equal = Vec::new();
     let mut shares = ForestPanel { label: "percentage points".to_owned(), zero: 0.0, measures: Vec::new() };
@@ -106,7 +106,7 @@ fn panels(pairs: &[ForestPair<'_>]) -> (Vec<ForestPanel>, Vec<&'static str>) {
     (vec![shares, lengths, speed], equal)
 }
 
-/// The difference of a figure. Records from before figures were recorded have means of lengths.
+/// Returns the difference of a figure. Records from before figures were recorded have means of lengths.
 fn difference(pair: &PairedComparison, figure: ComparedFigure) -> Option<Difference> {
     if pair.figures.is_empty() {
         let mean = match figure {
@@ -169,7 +169,7 @@ fn forest_row(
     }
 }
 
-/// The texts that pass only in a row, beside those that pass both ways.
+/// Returns the texts that pass only in a row, beside those that pass both ways.
 fn rescued(pairs: &[ForestPair<'_>]) -> Vec<ForestMeasure> {
     let bond_errors = pairs.iter().filter_map(|pair| {
         let mean = pair.pair.rescued?.bond_error_difference_angstrom?;

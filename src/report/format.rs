@@ -3,7 +3,7 @@
 use drift_core::encoding::Encoding;
 use drift_data::stats::Interval;
 
-/// The name of an encoding: `fixed dialect`, `binned-v2:-13,13,0.104`.
+/// Returns the name of an encoding: `fixed dialect`, `binned-v2:-13,13,0.104`.
 pub fn encoding_name(encoding: Encoding) -> String {
     if encoding.is_decimal() { format!("{encoding} dialect") } else { encoding.to_string() }
 }
@@ -50,13 +50,13 @@ pub fn thousands(count: u64) -> String {
     out
 }
 
-/// A count and what it counts: `1 conformer`, `1,000 conformers`. The plural of `one` ends in `s`.
+/// Returns a count and what it counts: `1 conformer`, `1,000 conformers`. The plural of `one` ends in `s`.
 pub fn counted(count: u64, one: &str) -> String {
     let end = if count == 1 { "" } else { "s" };
     format!("{} {one}{end}", thousands(count))
 }
 
-/// A fraction of 1 as `49.9 %`: one decimal, below 1 % two significant digits. Only zero is `0 %`, and only one is `100 %`.
+/// Returns a fraction of 1 as `49.9 %`: one decimal, below 1 % two significant digits. Only zero is `0 %`, and only one is `100 %`.
 pub fn percent(share: f64) -> String {
     format!("{} %", percent_digits(share))
 }
@@ -80,12 +80,12 @@ fn percent_digits(share: f64) -> String {
     }
 }
 
-/// A value as `shown` shows it, or `-`.
+/// Returns a value as `shown` shows it, or `-`.
 pub fn or_dash<T>(value: Option<T>, shown: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), shown)
 }
 
-/// An interval of shares: `[49.2, 50.6] %`. A narrower interval has more decimals.
+/// Returns an interval of shares: `[49.2, 50.6] %`. A narrower interval has more decimals.
 pub fn percent_interval(interval: Interval) -> String {
     let (low, high) = (interval.low * 100.0, interval.high * 100.0);
     let decimals = decimals_for(high - low).max(1);
@@ -93,12 +93,12 @@ pub fn percent_interval(interval: Interval) -> String {
     format!("[{low}, {high}] %")
 }
 
-/// The number of decimals, 0 to 4, that shows a difference of `width` with two digits.
+/// Returns the number of decimals, 0 to 4, that shows a difference of `width` with two digits.
 fn decimals_for(width: f64) -> usize {
     if width <= 0.0 { 1 } else { (1.0 - width.log10().floor()).clamp(0.0, 4.0) as usize }
 }
 
-/// A length in Å without the unit: three significant digits, at most four decimals, since texts have no more.
+/// Returns a length in Å without the unit: three significant digits, at most four decimals, since texts have no more.
 pub fn angstrom(value: f64) -> String {
     let magnitude = value.abs();
     if value == 0.0 {
@@ -111,7 +111,7 @@ pub fn angstrom(value: f64) -> String {
     number(value)
 }
 
-/// Three significant digits, at most four decimals, no exponent: `0.325`, `12.3`, `1,235`.
+/// Returns three significant digits, at most four decimals, no exponent: `0.325`, `12.3`, `1,235`.
 pub fn number(value: f64) -> String {
     let magnitude = value.abs();
     let sign = if value < 0.0 { "-" } else { "" };
@@ -136,12 +136,12 @@ pub(super) fn unsigned_zero(text: String) -> String {
     }
 }
 
-/// A difference with its sign, or without one if it rounds to zero.
+/// Returns a difference with its sign, or without one if it rounds to zero.
 pub fn signed(value: f64, decimals: usize) -> String {
     unsigned_zero(format!("{value:+.decimals$}"))
 }
 
-/// Two decimals, and no sign before zero.
+/// Returns two decimals, and no sign before zero.
 pub fn hundredths(value: f64) -> String {
     unsigned_zero(format!("{value:.2}"))
 }
@@ -151,12 +151,12 @@ pub fn bytes(count: u64) -> String {
     scaled(count as f64, &["B", "kB", "MB", "GB", "TB", "PB"])
 }
 
-/// A rate such as `12.3 k conformers/s`.
+/// Returns a rate such as `12.3 k conformers/s`.
 pub fn rate(per_second: f64, of_what: &str) -> String {
     format!("{} {of_what}/s", scaled(per_second, &["", "k", "M", "G"]).trim_end())
 }
 
-/// A duration: `850 ms`, `12.3 s`, `4 min 05 s`, `2 h 03 min`.
+/// Returns a duration: `850 ms`, `12.3 s`, `4 min 05 s`, `2 h 03 min`.
 pub fn seconds(elapsed: f64) -> String {
     let whole = elapsed.round() as u64;
     match elapsed {

@@ -4,7 +4,7 @@ use super::format::{number, or_dash, seconds, thousands};
 use super::table::{Table, Terminal};
 use drift_data::generation::TextsHeader;
 
-/// One row for each model, logit processor and placeholder.
+/// Returns one row for each model, logit processor and placeholder.
 pub fn generate_tables(header: &TextsHeader, terminal: Terminal) -> String {
     let mut table = Table::new("texts")
         .text("model")

@@ -45,7 +45,7 @@ pub struct MoleculeView {
 }
 
 impl Page {
-    /// A page without sections.
+    /// Returns a page without sections.
     pub fn new(title: impl Into<String>, lead: impl Into<String>) -> Self {
         Page { title: title.into(), lead: lead.into(), ..Page::default() }
     }
@@ -59,7 +59,7 @@ impl Page {
         self
     }
 
-    /// The whole document in UTF-8.
+    /// Returns the whole document in UTF-8.
     pub fn render(&self) -> String {
         let (title, lead) = (escape(&self.title), inline(&self.lead));
         format!(
@@ -271,7 +271,7 @@ fn inline(text: &str) -> String {
     out
 }
 
-/// The style sheet. Plots are drawn for white paper; dark mode replaces the few colours that do not encode data.
+/// Returns the style sheet. Plots are drawn for white paper; dark mode replaces the few colours that do not encode data.
 fn css() -> String {
     let (ink, grid, paper) = (palette::INK, palette::GRID, palette::PAPER);
     format!(

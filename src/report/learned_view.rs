@@ -7,7 +7,7 @@ use super::promises_view::{advice, extension_run, numbers_run};
 use super::table::{Table, Terminal};
 use drift_tune::design::report::learned::{LearnedReport, LearningMethod, Promises};
 
-/// The output of `drift train-tokenizer --merges` and `--vocab-size` in a terminal.
+/// Returns the output of `drift train-tokenizer --merges` and `--vocab-size` in a terminal.
 pub fn learned_table(report: &LearnedReport, terminal: Terminal) -> String {
     let name = report.base.as_deref().unwrap_or("from nothing");
     let range = report.range_angstrom.angstrom();
@@ -42,7 +42,7 @@ pub fn learned_table(report: &LearnedReport, terminal: Terminal) -> String {
     )
 }
 
-/// The checks that were run.
+/// Returns the checks that were run.
 fn checked(report: &LearnedReport) -> String {
     let mut text = format!("Before merges a block is cut like {}.\n", report.example);
     let range = span(report.fewest_tokens_per_block, report.most_tokens_per_block);
@@ -64,7 +64,7 @@ fn checked(report: &LearnedReport) -> String {
     text
 }
 
-/// The text of `MODEL_CARD.md` for a learned tokenizer.
+/// Returns the text of `MODEL_CARD.md` for a learned tokenizer.
 pub fn learned_card(report: &LearnedReport) -> String {
     let made = match &report.base {
         Some(base) => format!("`{base}`, extended by drift with {} new tokens", thousands(report.new_tokens)),

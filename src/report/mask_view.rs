@@ -7,7 +7,7 @@ use super::table::Table;
 use drift_data::generation::Spread;
 use drift_engine::eval::record::EvalReport;
 
-/// The probability that the mask left, by class of token; `None` if not all logits were computed.
+/// Returns the probability that the mask left, by class of token; `None` if not all logits were computed.
 pub fn mask_table(report: &EvalReport) -> Option<Table> {
     let table = runs_table(report, "probability that the mask left").text("tokens of").number("tokens");
     let mut table = spread_columns(table, "Σ ln Z\na text");
@@ -31,7 +31,7 @@ pub fn mask_table(report: &EvalReport) -> Option<Table> {
     (!known.is_empty()).then_some(table)
 }
 
-/// The result of resampling; `None` if nothing was resampled.
+/// Returns the result of resampling; `None` if nothing was resampled.
 pub fn resampling_table(report: &EvalReport) -> Option<Table> {
     let table = runs_table(report, "resampling").number("groups").number("resamplings").text("a group's");
     let mut table = spread_columns(table, "mean");
@@ -60,7 +60,7 @@ pub fn resampling_table(report: &EvalReport) -> Option<Table> {
     (!known.is_empty()).then_some(table)
 }
 
-/// The section of the page.
+/// Adds the section of the page.
 pub(super) fn mask_section(section: &mut Section, report: &EvalReport) {
     section.paragraph(
         "Sampling under a mask is not sampling from the model conditioned on legal texts: a text is drawn 1/∏ Z times too \

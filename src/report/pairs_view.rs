@@ -9,7 +9,7 @@ use drift_data::audit::{AuditReport, GeometryReport, SampleCounts};
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
 
-/// The columns of [`comparison_cells`].
+/// Returns the columns of [`comparison_cells`].
 pub(super) fn comparison_columns(table: Table) -> Table {
     table
         .number("pass")
@@ -23,7 +23,7 @@ pub(super) fn comparison_columns(table: Table) -> Table {
         .number("speed")
 }
 
-/// The differences of a row, with their intervals.
+/// Returns the differences of a row, with their intervals.
 pub(super) fn comparison_cells(pair: &PairedComparison) -> [String; 9] {
     [
         format!("{:+}", pair.passed_difference),
@@ -38,7 +38,7 @@ pub(super) fn comparison_cells(pair: &PairedComparison) -> [String; 9] {
     ]
 }
 
-/// One row for each row of an audit, as `drift eval` shows its runs; `None` if rows were not compared.
+/// Returns one row for each row of an audit, as `drift eval` shows its runs; `None` if rows were not compared.
 pub fn rows_table(report: &AuditReport) -> Option<Table> {
     report.against_row.as_ref()?;
     let has_models = report.runs.iter().any(|run| run.row.model.is_some());
@@ -77,7 +77,7 @@ pub(super) struct RowFigures<'r> {
     pub tokens_per_second: Option<f64>,
 }
 
-/// The columns of [`RowFigures::cells`].
+/// Returns the columns of [`RowFigures::cells`].
 pub(super) fn figure_columns(table: Table) -> Table {
     table
         .number("valid")
@@ -103,7 +103,7 @@ impl RowFigures<'_> {
     }
 }
 
-/// A figure of geometry in Å, or `-` if nothing could be compared.
+/// Returns a figure of geometry in Å, or `-` if nothing could be compared.
 pub(super) fn geometry_cell(
     geometry: Option<&GeometryReport>,
     value: fn(&GeometryReport) -> Option<Mean>,
@@ -111,7 +111,7 @@ pub(super) fn geometry_cell(
     or_dash(geometry.and_then(value), |mean| number(mean.mean))
 }
 
-/// The number of valid texts, or `-` if none was checked.
+/// Returns the number of valid texts, or `-` if none was checked.
 pub(super) fn valid(chemistry: &ChemistryReport, counts: &SampleCounts) -> String {
     // 0 would mean that none is valid, but none was checked.
     if chemistry.checked == 0 && counts.passed > 0 {
@@ -120,7 +120,7 @@ pub(super) fn valid(chemistry: &ChemistryReport, counts: &SampleCounts) -> Strin
     thousands(chemistry.valid)
 }
 
-/// Each row compared with the base row; `None` if rows were not compared.
+/// Returns each row compared with the base row; `None` if rows were not compared.
 pub fn audit_comparison_table(report: &AuditReport) -> Option<Table> {
     let base = report.against_row.as_ref()?;
     let has_models = report.runs.iter().any(|run| run.row.model.is_some());
@@ -144,7 +144,7 @@ pub fn audit_comparison_table(report: &AuditReport) -> Option<Table> {
     Some(table)
 }
 
-/// A speed ratio with its interval: `1.37 [1.31, 1.43]`.
+/// Returns a speed ratio with its interval: `1.37 [1.31, 1.43]`.
 fn speed(pair: &PairedComparison) -> String {
     let Some(speed) = pair.speed else { return or_dash(pair.speed_ratio, |ratio| format!("{ratio:.2}")) };
     let interval = speed.interval.map(|Interval { low, high }| format!(" [{low:.2}, {high:.2}]"));

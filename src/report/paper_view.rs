@@ -51,7 +51,7 @@ impl Summary<'_> {
     }
 }
 
-/// How many texts pass and are valid, and how far they are from the references.
+/// Returns how many texts pass and are valid, and how far they are from the references.
 fn passing(row: &SummaryRow<'_>) -> String {
     let SampleCounts { passed, samples, .. } = row.counts;
     let interval = row.passed_interval.map(|Interval { low, high }| {
@@ -83,14 +83,14 @@ fn passing(row: &SummaryRow<'_>) -> String {
     out + "."
 }
 
-/// A mean in Å with its interval.
+/// Returns a mean in Å with its interval.
 fn length(mean: Mean) -> String {
     let interval =
         mean.interval.map(|Interval { low, high }| format!(" [{}, {}]", number(low), number(high)));
     format!("{} Å{}", number(mean.mean), interval.unwrap_or_default())
 }
 
-/// The differences from the base row, paired; `None` if no length could be compared.
+/// Returns the differences from the base row, paired; `None` if no length could be compared.
 fn differences(pair: &PairedComparison, base: &str) -> Option<String> {
     let figures = [
         ("bond-length error", pair.bond_error_difference_angstrom),
@@ -109,7 +109,7 @@ fn differences(pair: &PairedComparison, base: &str) -> Option<String> {
     ))
 }
 
-/// A difference in Å with its interval.
+/// Returns a difference in Å with its interval.
 fn difference(mean: Mean) -> String {
     let interval =
         mean.interval.map(|Interval { low, high }| format!(" [{}, {}]", signed(low, 3), signed(high, 3)));

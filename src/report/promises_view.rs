@@ -30,7 +30,7 @@ pub fn extension_run(run: &Guarantees, tokens: &str) -> String {
     )
 }
 
-/// The logit processor to use with a kind of extension.
+/// Returns the logit processor to use with a kind of extension.
 pub fn advice(kind: SchemeKind) -> &'static str {
     match kind {
         SchemeKind::Separate => {

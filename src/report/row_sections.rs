@@ -20,7 +20,7 @@ pub(super) struct PageRow<'r> {
     pub ranked: &'r [RankedText],
 }
 
-/// A chart of the shares of blocks with junk, lost digits and invented digits.
+/// Returns a chart of the shares of blocks with junk, lost digits and invented digits.
 pub(super) fn harm_plot(rows: &[PageRow<'_>]) -> String {
     let values = |row: &PageRow<'_>| {
         let counts = row.counts;
@@ -41,7 +41,7 @@ pub(super) fn harm_plot(rows: &[PageRow<'_>]) -> String {
     })
 }
 
-/// A share as the value of a bar.
+/// Returns a share as the value of a bar.
 pub(super) fn share_bar(share: Option<f64>) -> BarValue {
     BarValue { value: share, text: or_dash(share, percent) }
 }
@@ -74,7 +74,7 @@ pub(super) fn coverage_plots(section: &mut Section, rows: &[PageRow<'_>]) {
     }
 }
 
-/// The drift of blocks: a plot for each row that has some.
+/// Adds the drift of blocks: a plot for each row that has some.
 pub(super) fn drift_plots(section: &mut Section, rows: &[PageRow<'_>]) {
     section.paragraph(
         "FREE tokens of the template less those that the written block takes, over all blocks. Above zero the template \
@@ -90,7 +90,7 @@ pub(super) fn drift_plots(section: &mut Section, rows: &[PageRow<'_>]) {
     }
 }
 
-/// The section of the best, the median and the worst texts, if some row has them.
+/// Returns the section of the best, the median and the worst texts, if some row has them.
 pub(super) fn with_ranked_texts(page: Page, rows: &[PageRow<'_>]) -> Page {
     // The first row that is shown open is the automaton's, or else the first of all.
     let open = rows.iter().position(|row| row.strong && !row.ranked.is_empty());
@@ -101,7 +101,7 @@ pub(super) fn with_ranked_texts(page: Page, rows: &[PageRow<'_>]) -> Page {
     page.section("Texts on their references", |section| ranked_texts(section, &ranked))
 }
 
-/// Whether some row has blocks whose drift was counted.
+/// Returns whether some row has blocks whose drift was counted.
 pub(super) fn has_drift(rows: &[PageRow<'_>]) -> bool {
     rows.iter().any(|row| row.drift.is_some_and(|drift| !drift.0.is_empty()))
 }

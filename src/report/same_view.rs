@@ -11,7 +11,7 @@ const MAX_ROWS: usize = 20;
 /// has the whole SMILES.
 const MAX_SMILES: usize = 16;
 
-/// How many texts equal those of another run, and where the others first differ; `None` without `--same-as`.
+/// Returns how many texts equal those of another run, and where the others first differ; `None` without `--same-as`.
 pub fn same_table(report: &EvalReport) -> Option<Table> {
     let same = report.same_texts.as_ref()?;
     let (equal, compared) = (thousands(same.equal), thousands(same.compared));

@@ -4,7 +4,7 @@ use super::format::{rate, seconds, thousands};
 use super::table::{Table, Terminal};
 use drift_data::shard::progress::{ShardState, ShardsProgress};
 
-/// One row per shard, and the total.
+/// Returns one row per shard, and the total.
 pub fn shards_table(progress: &ShardsProgress, terminal: Terminal) -> String {
     let mut table = Table::new("Shards").number("shard").text("state").number(progress.unit).number("time");
     for shard in &progress.shards {

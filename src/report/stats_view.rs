@@ -13,14 +13,14 @@ use drift_data::stats::faults::{FaultReport, LONGEST_BOND_ANGSTROM, SHORTEST_BON
 use drift_data::stats::histogram::HistogramView;
 use drift_data::stats::report::{AxisReport, GroupReport, Share, StatsReport};
 
-/// The output of `drift mine` in a terminal: a summary and four tables.
+/// Returns the output of `drift mine` in a terminal: a summary and four tables.
 pub fn stats_table(report: &StatsReport, terminal: Terminal) -> String {
     let tables = [range_table(report, true), share_table(report), digits_table(report), size_table(report)];
     let tables = tables.map(|table| table.render(terminal));
     format!("{}\n\n{}", summary(report), tables.join("\n"))
 }
 
-/// A line on conformers whose geometry cannot be right; empty if there is none.
+/// Returns a line on conformers whose geometry cannot be right; empty if there is none.
 pub fn faults_line(report: &FaultReport) -> String {
     let kinds = [
         (report.conformers_with_coincident_atoms, "atoms on one point".to_owned()),
@@ -61,7 +61,7 @@ pub fn summary(report: &StatsReport) -> String {
     out
 }
 
-/// The ranges of coordinates. `with_shape` adds the shape of the distribution as text.
+/// Returns the ranges of coordinates. `with_shape` adds the shape of the distribution as text.
 pub fn range_table(report: &StatsReport, with_shape: bool) -> Table {
     let mut table = Table::new("Coordinates by axis, Å").text("axis");
     for title in ["min", "5 %", "median", "95 %", "max", "mean", "sd"] {
@@ -81,7 +81,7 @@ pub fn range_table(report: &StatsReport, with_shape: bool) -> Table {
     table
 }
 
-/// The cells for min, 5 %, median, 95 %, max, mean and sd.
+/// Returns the cells for min, 5 %, median, 95 %, max, mean and sd.
 fn range_cells(axis: &AxisReport) -> Vec<String> {
     let Some(summary) = axis.summary else { return vec!["-".to_owned(); 7] };
     let q = summary.quantiles;
@@ -91,7 +91,7 @@ fn range_cells(axis: &AxisReport) -> Vec<String> {
     cells
 }
 
-/// The shares that affect tokens, with their intervals.
+/// Returns the shares that affect tokens, with their intervals.
 pub fn share_table(report: &StatsReport) -> Table {
     let mut table = Table::new("Share of coordinates, with 95 % interval")
         .text("axis")
@@ -117,7 +117,7 @@ fn interval(share: &Share) -> String {
     or_dash(share.interval, percent_interval)
 }
 
-/// The histogram from -12 to 12 Å in 24 characters of 1 Å.
+/// Returns the histogram from -12 to 12 Å in 24 characters of 1 Å.
 fn shape(histogram: &HistogramView) -> String {
     let mut counts = [0u64; 24];
     for (bin, count) in histogram.counts.iter().enumerate() {
@@ -130,7 +130,7 @@ fn shape(histogram: &HistogramView) -> String {
     sparkline(&counts, 24)
 }
 
-/// How numbers are written: digits before the point, trailing zeros.
+/// Returns how numbers are written: digits before the point, trailing zeros.
 pub fn digits_table(report: &StatsReport) -> Table {
     let total = &report.total;
     let mut table =
@@ -219,7 +219,7 @@ fn first_digit_table(report: &StatsReport) -> Table {
     table
 }
 
-/// The page of the statistics, and of what a check found if there was one.
+/// Returns the page of the statistics, and of what a check found if there was one.
 pub fn stats_page(report: &StatsReport, check: Option<&FlawReport>, provenance: &Provenance) -> Page {
     let page = Page::new("Coordinates of a corpus", summary(report));
     let page = match check {

@@ -6,7 +6,7 @@ use super::table::Table;
 use drift_core::constraint::ProcessorKind;
 use drift_engine::eval::record::{EvalReport, RunReport};
 
-/// One table for each model with one row per logit processor, the automaton in bold.
+/// Returns one table for each model with one row per logit processor, the automaton in bold.
 pub fn summary_tables(report: &EvalReport) -> Vec<Table> {
     let models = report.runs.chunk_by(|a, b| a.model == b.model && a.tokenizer == b.tokenizer);
     let mut tables: Vec<Table> = models.map(summary).collect();

@@ -74,7 +74,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without columns; an empty title is not shown.
+    /// Returns a table without columns; an empty title is not shown.
     pub fn new(title: impl Into<String>) -> Self {
         Table { title: title.into(), ..Table::default() }
     }
@@ -131,7 +131,7 @@ impl Table {
         self
     }
 
-    /// The table as lines of text without trailing spaces, each with its line break.
+    /// Returns the table as lines of text without trailing spaces, each with its line break.
     ///
     /// If the terminal is too narrow, the columns are shown in several blocks. Each block begins with the columns that name a row. A
     /// table without rows has no headings.
@@ -159,7 +159,7 @@ impl Table {
         out
     }
 
-    /// The column indices of each block of at most `width` characters.
+    /// Returns the column indices of each block of at most `width` characters.
     pub(super) fn blocks(&self, width: Option<usize>) -> Vec<Vec<usize>> {
         let all = 0..self.columns.len();
         let Some(width) = width else { return vec![all.collect()] };
@@ -181,13 +181,13 @@ impl Table {
         blocks
     }
 
-    /// The number of columns that name a row: the columns before the first number, such as the model and its logit processor.
+    /// Returns the number of columns that name a row: the columns before the first number, such as the model and its logit processor.
     fn keys(&self) -> usize {
         let first_number = self.columns.iter().position(|column| column.kind == Kind::Number);
         first_number.unwrap_or(1).max(1)
     }
 
-    /// The smallest width in characters of `column`.
+    /// Returns the smallest width in characters of `column`.
     fn least_width(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.cells.get(column)).map(String::as_str);
         let lines = cells.chain([self.columns[column].title.as_str()]).flat_map(str::lines);

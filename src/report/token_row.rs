@@ -36,7 +36,7 @@ pub enum CellKind {
 }
 
 impl CellKind {
-    /// The class of the style sheet.
+    /// Returns the class of the style sheet.
     pub(super) fn class(self) -> &'static str {
         match self {
             CellKind::Slot => "slot",
@@ -50,7 +50,7 @@ impl CellKind {
 }
 
 impl TokenCell {
-    /// A cell.
+    /// Returns a cell.
     pub(super) fn new(text: impl ToString, kind: CellKind) -> Self {
         TokenCell { text: text.to_string(), kind }
     }

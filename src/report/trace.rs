@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use drift_engine::generate::Span;
 
-/// A trace with one process per run. Format: Trace Event Format, complete events (`X`), times in microseconds.
+/// Returns a trace with one process per run. Format: Trace Event Format, complete events (`X`), times in microseconds.
 pub fn chrome_trace(runs: &[(String, Vec<Span>)]) -> Value {
     let mut events = Vec::new();
     for (process, (name, spans)) in runs.iter().enumerate() {
@@ -19,8 +19,8 @@ pub fn chrome_trace(runs: &[(String, Vec<Span>)]) -> Value {
     json!({ "traceEvents": events, "displayTimeUnit": "ms" })
 }
 
-/// The arguments of a span: its rows. Forward passes also have the number of passes, the sum of their rows, the number of tokens that
-/// they processed, the number of positions whose keys and values they read, and the bytes that they had to move at least.
+/// Returns the arguments of a span: its rows. Forward passes also have the number of passes, the sum of their rows, the number of tokens
+/// that they processed, the number of positions whose keys and values they read, and the bytes that they had to move at least.
 fn arguments(span: &Span) -> Value {
     let mut told = json!({ "rows": span.rows });
     if let Some(traffic) = span.traffic {

@@ -4,7 +4,7 @@ use super::format::{encoding_name, hundredths, percent, thousands};
 use super::table::{Table, Terminal};
 use drift_engine::train::TrainReport;
 
-/// The output of `drift train-model` in a terminal.
+/// Returns the output of `drift train-model` in a terminal.
 pub fn train_table(report: &TrainReport, terminal: Terminal) -> String {
     let shape = &report.recipe.shape;
     let title = format!(

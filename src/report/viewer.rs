@@ -24,7 +24,7 @@ pub(super) struct RankedRow<'r> {
     pub texts: &'r [RankedText],
 }
 
-/// The best, the median and the worst text of each row.
+/// Adds the best, the median and the worst text of each row.
 pub(super) fn ranked_texts(section: &mut Section, rows: &[RankedRow<'_>]) {
     section.paragraph(
         "Of the texts that pass, the best, the median and the worst by RMSD to the nearest reference, over symmetric atom orders.",
@@ -43,7 +43,7 @@ pub(super) struct WorstRow<'r> {
     pub texts: &'r [PicturedText],
 }
 
-/// The texts of each row that break the most rules of chemistry.
+/// Adds the texts of each row that break the most rules of chemistry.
 pub(super) fn worst_texts(section: &mut Section, rows: &[WorstRow<'_>]) {
     for (at, row) in rows.iter().enumerate() {
         section.heading(&format!("The worst texts of {}", row.name));
@@ -78,7 +78,7 @@ fn view(rank: Option<&str>, text: &PicturedText) -> MoleculeView {
     }
 }
 
-/// The data of the viewer, as JSON.
+/// Returns the data of the viewer, as JSON.
 fn data(text: &PicturedText, picture: &MoleculePicture<'_>) -> String {
     let stereo = text.findings.iter().filter(|found| found.rule.is_stereo());
     let stereo: Vec<&[usize]> = stereo.map(|found| &*found.atoms).collect();
@@ -100,7 +100,7 @@ fn data(text: &PicturedText, picture: &MoleculePicture<'_>) -> String {
     .to_string()
 }
 
-/// The indices of the bonds that break a rule.
+/// Returns the indices of the bonds that break a rule.
 fn bonds_of(text: &PicturedText, rule: ChemistryRule) -> Vec<usize> {
     let broken = |bond: &[usize; 2]| text.findings.iter().any(|found| is_of(found, rule, *bond));
     text.bonds.iter().enumerate().filter(|(_, bond)| broken(bond)).map(|(index, _)| index).collect()
@@ -110,7 +110,7 @@ fn is_of(found: &ChemistryFinding, rule: ChemistryRule, [a, b]: [usize; 2]) -> b
     found.rule == rule && (found.atoms == [a, b] || found.atoms == [b, a])
 }
 
-/// The text, its RMSD and its broken rules, in one line.
+/// Returns the text, its RMSD and its broken rules, in one line.
 fn summary(text: &PicturedText) -> String {
     let count = |rule: ChemistryRule| text.findings.iter().filter(|found| found.rule == rule).count();
     let counts = ChemistryRule::ALL.map(|rule| (count(rule), rule.name()));

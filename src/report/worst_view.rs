@@ -7,7 +7,7 @@ use super::viewer::{WorstRow, worst_texts};
 use drift_core::constraint::ProcessorKind;
 use drift_engine::eval::record::{EvalReport, RunReport};
 
-/// One row per run, then the references.
+/// Returns one row per run, then the references.
 pub fn chemistry_rows(report: &EvalReport) -> Vec<ChemistryRow<'_>> {
     let mut rows: Vec<ChemistryRow<'_>> = report
         .runs
@@ -24,7 +24,7 @@ pub fn chemistry_rows(report: &EvalReport) -> Vec<ChemistryRow<'_>> {
     rows
 }
 
-/// The section of the page: the tables and, for one run of each model, the worst texts with pictures.
+/// Adds the section of the page: the tables and, for one run of each model, the worst texts with pictures.
 pub(super) fn chemistry_section(section: &mut Section, report: &EvalReport) {
     let rows = chemistry_rows(report);
     for table in [chemistry_table(&rows), flatness_table(&rows)].into_iter().flatten() {
@@ -36,7 +36,7 @@ pub(super) fn chemistry_section(section: &mut Section, report: &EvalReport) {
     worst_texts(section, &rows.collect::<Vec<WorstRow<'_>>>());
 }
 
-/// The runs whose worst texts are drawn: for each model the automaton, or else the first run that has worst texts.
+/// Returns the runs whose worst texts are drawn: for each model the automaton, or else the first run that has worst texts.
 fn pictured(report: &EvalReport) -> Vec<&RunReport> {
     let mut models: Vec<&str> = report.runs.iter().map(|run| &*run.model).collect();
     // The runs of a model are adjacent.

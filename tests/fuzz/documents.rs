@@ -9,7 +9,7 @@ use drift::audit::{self, AuditPlan, AuditRequest};
 use drift::checkpoint::{Header, WeightFiles};
 use drift::compare::compare;
 use drift::corpus::RowFilter;
-use drift::encoding::{AskedEncoding, Encoding};
+use drift::encoding::{Encoding, EncodingRequest};
 use drift::job::Job;
 use drift::model::{Architecture, Config, Decoder, Device};
 use drift::placeholder::FittedFile;
@@ -17,7 +17,7 @@ use drift::prompts::Molecules;
 use drift::tokenizer::{Counter, Tokenizer};
 use drift::train::documents::Loss;
 use drift::train::optimizer::FlatWeights;
-use drift::train::state::{FILE, Past, TrainingState};
+use drift::train::state::{FILE, TrainingHistory, TrainingState};
 use drift::train::{Augmentation, Optimizer, Recipe, Schedule, Shape};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -198,7 +198,7 @@ fn check_audit(scene: &Scene, _: &[u8]) -> Verdict {
         files: vec![PathBuf::from(scene.file)],
         rows: RowFilter::default(),
         zeros: None,
-        blocks: AskedEncoding::default(),
+        blocks: EncodingRequest::default(),
         model: None,
         tokenizer: None,
         tokenizer_path: None,
@@ -334,7 +334,7 @@ const STATE_SIZE: usize = 32;
 
 fn states() -> Vec<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
-    let past = Past { tokens: 77, curve: Vec::new(), validation: Vec::new(), pending: [0.1, 2.0] };
+    let past = TrainingHistory { tokens: 77, curve: Vec::new(), validation: Vec::new(), pending: [0.1, 2.0] };
     let state = TrainingState { weighted: FlatWeights::new(vec![0.5; STATE_SIZE]), past };
     state.save(folder.path(), &recipe()).unwrap();
     vec![std::fs::read(folder.path().join(FILE)).unwrap()]

@@ -9,7 +9,7 @@ use drift::encode::{EncodePlan, encode, encode_shard, merge_encoded};
 use drift::encoding::Reading;
 use drift::job::{Observer, Unit};
 use drift::mine::{MinePlan, StoredParts, mine, mine_of, mine_shard};
-use drift::shard::files::{FilesDone, FilesFinished, FilesShard, MergedFiles};
+use drift::shard::files::{FilesDone, FilesEntry, FilesShard, MergedFiles};
 use drift::shard::{FILE, Manifest, Shard};
 use drift::{Error, Job};
 use serde_json::{Value, json};
@@ -240,7 +240,7 @@ fn what_is_stopped_at_any_moment_goes_on_to_the_same_bytes() {
     let parts = |name: &str| {
         let shards = [1, 2].map(|number| at(&format!("{name}{number}")));
         let shards =
-            shards.map(|folder| (folder.clone(), Manifest::finished::<FilesFinished>(&folder).unwrap()));
+            shards.map(|folder| (folder.clone(), Manifest::finished::<FilesEntry>(&folder).unwrap()));
         MergedFiles::from_shards(shards.to_vec(), false).unwrap()
     };
     let merged = parts("mined");

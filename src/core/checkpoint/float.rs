@@ -15,12 +15,12 @@ pub enum Float {
 }
 
 impl Float {
-    /// The type with this safetensors name; `None` if it is not one of the three.
+    /// Returns the type with this safetensors name; `None` if it is not one of the three.
     pub fn from_dtype(dtype: Dtype) -> Option<Self> {
         [Float::Bf16, Float::F16, Float::F32].into_iter().find(|float| float.dtype() == dtype)
     }
 
-    /// Its name in safetensors.
+    /// Returns its name in safetensors.
     pub fn dtype(self) -> Dtype {
         match self {
             Float::Bf16 => Dtype::BF16,

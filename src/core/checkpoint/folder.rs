@@ -60,7 +60,7 @@ const CONVERT: &str = "convert it to safetensors as docs/extend.md shows";
 /// No real file of settings is larger.
 const MAX_SETTINGS_BYTES: u64 = 1 << 26;
 
-/// Whether a model or a tokenizer is read from a file of this name, if it is in the model's folder.
+/// Returns whether a model or a tokenizer is read from a file of this name, if it is in the model's folder.
 pub(crate) fn is_model_file(name: &str) -> bool {
     let settings = [CONFIG, GENERATION_CONFIG, RECIPE, TOKENIZER_CONFIG];
     settings.contains(&name)
@@ -75,27 +75,27 @@ pub struct ModelFolder {
 }
 
 impl ModelFolder {
-    /// The folder at `path`.
+    /// Returns the folder at `path`.
     pub fn new(path: &Path) -> Self {
         ModelFolder { path: path.to_owned() }
     }
 
-    /// The folder at `path`, or, if `path` is a file, the folder that contains it.
+    /// Returns the folder at `path`, or, if `path` is a file, the folder that contains it.
     pub fn around(path: &Path) -> Self {
         ModelFolder::new(if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) })
     }
 
-    /// Where it is.
+    /// Returns where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A file of this name, if there is one.
+    /// Returns a file of this name, if there is one.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
         Some(self.path.join(name)).filter(|file| file.is_file())
     }
 
-    /// The bytes of a file of settings, if there is one.
+    /// Returns the bytes of a file of settings, if there is one.
     ///
     /// # Errors
     /// If the file cannot be read, or is larger than 64 MiB.
@@ -103,7 +103,7 @@ impl ModelFolder {
         self.file(name).map(|file| read_to_limit(&file, MAX_SETTINGS_BYTES)).transpose()
     }
 
-    /// A settings file parsed as JSON, if there is one. `refuse` turns a parse error into a problem and a remedy.
+    /// Returns a settings file parsed as JSON, if there is one. `refuse` turns a parse error into a problem and a remedy.
     ///
     /// # Errors
     /// As [`ModelFolder::bytes`], or if the file is not JSON of the type `T`.
@@ -115,7 +115,7 @@ impl ModelFolder {
         self.file(name).map(|_| self.needed_json(name, refuse)).transpose()
     }
 
-    /// A field of the recipe that `drift train-model` writes beside its weights; `None` if there is no recipe, or not this field.
+    /// Returns a field of the recipe that `drift train-model` writes beside its weights; `None` if there is no recipe, or not this field.
     ///
     /// # Errors
     /// If the recipe is not JSON, or the field is not a `T`: a model must not be read as if nothing were known of it.
@@ -123,7 +123,7 @@ impl ModelFolder {
         self.field(RECIPE, "", pointer)
     }
 
-    /// A field of a JSON file, as [`ModelFolder::recipe`] reads it, if the file's schema begins with `schema`.
+    /// Returns a field of a JSON file, as [`ModelFolder::recipe`] reads it, if the file's schema begins with `schema`.
     ///
     /// # Errors
     /// As [`ModelFolder::recipe`].
@@ -140,7 +140,7 @@ impl ModelFolder {
             .map_err(|e| Error::input(self.path.join(name).display(), format!("{pointer}: {e}"), REPAIR))
     }
 
-    /// A settings file parsed as JSON, which must exist.
+    /// Returns a settings file parsed as JSON, which must exist.
     ///
     /// # Errors
     /// As [`ModelFolder::json`], or if the file does not exist.
@@ -158,12 +158,12 @@ impl ModelFolder {
         })
     }
 
-    /// The file that says where the weights are: the index of the shards, or else the one file with all weights.
+    /// Returns the file that says where the weights are: the index of the shards, or else the one file with all weights.
     pub fn weights(&self) -> Option<PathBuf> {
         [INDEX, WEIGHTS].iter().find_map(|name| self.file(name))
     }
 
-    /// The file that [`ModelFolder::weights`] finds, which must exist.
+    /// Returns the file that [`ModelFolder::weights`] finds, which must exist.
     ///
     /// # Errors
     /// If there is none. If the folder holds weights in another layout, the error names the layout and a remedy.
@@ -180,7 +180,7 @@ impl ModelFolder {
         })
     }
 
-    /// The layout of weights that are not safetensors, and the remedy for it.
+    /// Returns the layout of weights that are not safetensors, and the remedy for it.
     pub(super) fn other_layout(&self) -> Option<(&'static str, &'static str)> {
         let names: Vec<String> =
             std::fs::read_dir(&self.path).ok()?.flatten().map(|entry| file_name(&entry.path())).collect();
@@ -232,13 +232,14 @@ impl From<Ids> for Vec<u32> {
     }
 }
 
-/// The rows of the embedding according to a configuration. Multimodal models nest the settings of their text part in `text_config`.
+/// Returns the rows of the embedding according to a configuration. Multimodal models nest the settings of their text part in
+/// `text_config`.
 pub fn configured_rows(config: &Value) -> Option<u64> {
     let rows = |config: &Value| config["vocab_size"].as_u64();
     rows(config).or_else(|| rows(&config["text_config"]))
 }
 
-/// Whether a configuration says that the LM head shares the weights of the embedding.
+/// Returns whether a configuration says that the LM head shares the weights of the embedding.
 pub fn is_tied(config: &Value) -> Option<bool> {
     let said = |config: &Value| config["tie_word_embeddings"].as_bool();
     said(config).or_else(|| said(&config["text_config"]))

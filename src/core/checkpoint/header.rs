@@ -61,12 +61,12 @@ impl Header {
         Ok(header)
     }
 
-    /// The length that the whole file must have, in bytes.
+    /// Returns the length that the whole file must have, in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.data_start + self.tensors.data_len() as u64
     }
 
-    /// The tensors in the order in which they lie in the file.
+    /// Returns the tensors in the order in which they lie in the file.
     pub fn in_order(&self) -> impl Iterator<Item = (String, &TensorInfo)> {
         let names = self.tensors.offset_keys().into_iter();
         names.filter_map(|name| self.tensors.info(&name).map(|info| (name, info)))
@@ -86,10 +86,9 @@ pub struct TensorEntry {
     pub bytes: u64,
 }
 
-/// The bytes before the numbers of a file with these tensors, which follow each other in this order: the length of the header, then
-/// the header. The header is padded with spaces to a multiple of eight bytes, so that numbers are aligned if wider types come
-/// first. `metadata` is written sorted by name, so that the bytes are reproducible. The result takes `room` bytes if it needs
-/// fewer.
+/// Returns the bytes before the numbers of a file with these tensors, which follow each other in this order: the length of the header,
+/// then the header. The header is padded with spaces to a multiple of eight bytes, so that numbers are aligned if wider types come first.
+/// `metadata` is written sorted by name, so that the bytes are reproducible. The result takes `room` bytes if it needs fewer.
 ///
 /// # Errors
 /// If the header is longer than the format allows.

@@ -25,7 +25,7 @@ pub enum RequiredFiles {
     Folder,
 }
 
-/// The path of a model or tokenizer. A path that exists is returned unchanged, and so is anything that is not a name. A name is
+/// Returns the path of a model or tokenizer. A path that exists is returned unchanged, and so is anything that is not a name. A name is
 /// looked up in the user's cache (`HF_HUB_CACHE`, else `HF_HOME/hub`, else `XDG_CACHE_HOME/huggingface/hub`, else
 /// `~/.cache/huggingface/hub`).
 ///
@@ -43,7 +43,7 @@ pub fn locate(given: &Path, wanted: RequiredFiles) -> Result<PathBuf> {
     }
 }
 
-/// The name of a model's folder, for reports. For a snapshot in the cache it is the name of the repository.
+/// Returns the name of a model's folder, for reports. For a snapshot in the cache it is the name of the repository.
 pub fn folder_name(folder: &Path) -> String {
     let mut outer = folder.ancestors().skip(1).filter_map(Path::file_name).filter_map(|name| name.to_str());
     let repository = match (outer.next(), outer.next()) {
@@ -56,14 +56,15 @@ pub fn folder_name(folder: &Path) -> String {
     }
 }
 
-/// The name, as by [`folder_name`], of the folder that contains a file; `None` if there is no such folder. The file may be a link.
+/// Returns the name, as by [`folder_name`], of the folder that contains a file; `None` if there is no such folder. The file may be a
+/// link.
 pub fn folder_around(file: &Path) -> Option<String> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = folder.canonicalize().ok()?;
     folder.file_name().map(|_| folder_name(&folder))
 }
 
-/// The folder of the cache, according to the variables that `huggingface_hub` reads.
+/// Returns the folder of the cache, according to the variables that `huggingface_hub` reads.
 fn cache(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = set("HOME").or_else(|| set("USERPROFILE"));
@@ -88,7 +89,7 @@ struct HubName {
     revision: Option<String>,
 }
 
-/// Whether a part of a repository's name has the allowed length and characters.
+/// Returns whether a part of a repository's name has the allowed length and characters.
 fn is_legal(part: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     part.len() <= 96
@@ -137,7 +138,7 @@ impl HubName {
 /// A ref holds a commit hash of 40 characters.
 const MAX_REF_BYTES: u64 = 1 << 10;
 
-/// The snapshot folder of a name in a cache.
+/// Returns the snapshot folder of a name in a cache.
 fn snapshot(cache: &Path, name: &HubName, wanted: RequiredFiles) -> Result<PathBuf> {
     let repository = cache.join(format!("models--{}--{}", name.organisation, name.name));
     if !repository.is_dir() {
@@ -149,7 +150,7 @@ fn snapshot(cache: &Path, name: &HubName, wanted: RequiredFiles) -> Result<PathB
     Ok(snapshot)
 }
 
-/// The commit of a revision: the content of its file in `refs`, a commit hash, or an unambiguous prefix of one.
+/// Returns the commit of a revision: the content of its file in `refs`, a commit hash, or an unambiguous prefix of one.
 fn commit(repository: &Path, name: &HubName) -> Result<String> {
     let revision = name.revision.as_deref().unwrap_or("main");
     let file = repository.join("refs").join(revision);

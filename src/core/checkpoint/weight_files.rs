@@ -23,7 +23,7 @@ pub enum WeightFiles {
 }
 
 impl WeightFiles {
-    /// The files of an index of shards (`.json`), or of one safetensors file, which is not opened.
+    /// Returns the files of an index of shards (`.json`), or of one safetensors file, which is not opened.
     ///
     /// # Errors
     /// If the index cannot be read, is not an index, or names a file outside its folder. `remedy` becomes the remedy of the error.
@@ -47,7 +47,7 @@ impl WeightFiles {
         shards.collect::<Result<_>>().map(WeightFiles::Shards)
     }
 
-    /// The files, each listed once, sorted by path.
+    /// Returns the files, each listed once, sorted by path.
     pub fn files(&self) -> BTreeSet<&Path> {
         match self {
             WeightFiles::Whole(file) => BTreeSet::from([&**file]),
@@ -55,7 +55,7 @@ impl WeightFiles {
         }
     }
 
-    /// The file of each tensor, by the tensor's name.
+    /// Returns the file of each tensor, by the tensor's name.
     ///
     /// # Errors
     /// As [`Header::read`], for a single file. Shards are not opened.

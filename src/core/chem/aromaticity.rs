@@ -80,7 +80,7 @@ impl Molecule {
         Some(true)
     }
 
-    /// Whether no bridge of one or two atoms crosses a ring, so that it is one of the smallest.
+    /// Returns whether no bridge of one or two atoms crosses a ring, so that it is one of the smallest.
     fn is_smallest(&self, ring: &[usize]) -> bool {
         let beside =
             |atom: usize| self.neighbours[atom].iter().map(move |bond| self.bonds[*bond].other(atom));
@@ -95,7 +95,7 @@ impl Molecule {
         })
     }
 
-    /// A shortest ring of three to six atoms through a bond, along bonds of `neighbours`.
+    /// Returns a shortest ring of three to six atoms through a bond, along bonds of `neighbours`.
     fn shortest_ring(&self, bond: usize, neighbours: &[BondsOfAtom]) -> Option<Vec<usize>> {
         let [from, to] = self.bonds[bond].atoms;
         (3..=6).find_map(|size| {
@@ -104,7 +104,7 @@ impl Molecule {
         })
     }
 
-    /// Whether a path can be extended to end at `to` with exactly `size` atoms, without using the bond `closing`.
+    /// Returns whether a path can be extended to end at `to` with exactly `size` atoms, without using the bond `closing`.
     fn closes(
         &self,
         path: &mut Vec<usize>,
@@ -129,7 +129,7 @@ impl Molecule {
         false
     }
 
-    /// The electrons that an atom gives to an aromatic ring; `None` if it cannot be in one (`getAtomDonorTypeArom`,
+    /// Returns the electrons that an atom gives to an aromatic ring; `None` if it cannot be in one (`getAtomDonorTypeArom`,
     /// `isAtomCandForArom`).
     pub(super) fn donates(&self, at: usize, in_ring: &[bool]) -> Option<i32> {
         let atom = &self.atoms[at];
@@ -171,7 +171,7 @@ fn is_more_electronegative(a: u8, b: u8) -> bool {
     outer(a) > outer(b) || outer(a) == outer(b) && a < b
 }
 
-/// Whether the electrons of a ring satisfy Hückel's rule: 4n + 2.
+/// Returns whether the electrons of a ring satisfy Hückel's rule: 4n + 2.
 fn satisfies_rule(ring: &[usize], donors: &[Option<i32>]) -> bool {
     let electrons: i32 = ring.iter().filter_map(|atom| donors[*atom]).sum();
     electrons == 2 || electrons >= 6 && electrons % 4 == 2

@@ -13,7 +13,7 @@ struct Search<'e> {
     is_outer: Vec<bool>,
 }
 
-/// A maximum matching among the allowed vertices: by vertex, its mate.
+/// Returns a maximum matching among the allowed vertices: by vertex, its mate.
 pub(super) fn matching(n: usize, edges: &[[usize; 2]], allowed: &[bool]) -> Vec<Option<usize>> {
     let mut lists = vec![Vec::new(); n];
     for &[a, b] in edges.iter().filter(|[a, b]| allowed[*a] && allowed[*b]) {
@@ -119,7 +119,7 @@ impl Search<'_> {
         }
     }
 
-    /// The first base that lies on both vertices' paths to the root.
+    /// Returns the first base that lies on both vertices' paths to the root.
     fn common_base(&self, mut a: usize, mut b: usize) -> usize {
         let mut on_way = vec![false; self.edges.len()];
         loop {
@@ -148,7 +148,7 @@ impl Search<'_> {
 mod tests {
     use super::*;
 
-    /// The most pairs, by trying everything.
+    /// Returns the most pairs, by trying everything.
     fn most(edges: &[[usize; 2]], used: u32) -> usize {
         let free = |[a, b]: &&[usize; 2]| used & (1 << a | 1 << b) == 0;
         edges.iter().filter(free).map(|[a, b]| 1 + most(edges, used | 1 << a | 1 << b)).max().unwrap_or(0)

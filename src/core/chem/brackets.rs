@@ -45,7 +45,7 @@ pub(super) fn bracket(text: &[u8]) -> Result<(Atom, usize), &'static str> {
     if reader.take("]") { Ok((atom, reader.at)) } else { Err("unclosed or unknown atom in brackets") }
 }
 
-/// A symbol and how often it is counted: `H3`. Empty for 0.
+/// Returns a symbol and how often it is counted: `H3`. Empty for 0.
 pub(super) fn counted(symbol: &str, count: u32) -> String {
     match count {
         0 => String::new(),
@@ -54,7 +54,7 @@ pub(super) fn counted(symbol: &str, count: u32) -> String {
     }
 }
 
-/// The hydrogens and the charge of an atom in brackets: `H2+`.
+/// Returns the hydrogens and the charge of an atom in brackets: `H2+`.
 pub(super) fn hydrogens_and_charge(hydrogens: u32, charge: i32) -> String {
     let hydrogens = counted("H", hydrogens);
     match charge {
@@ -72,7 +72,7 @@ impl Reader<'_> {
         found
     }
 
-    /// A number without leading zeros.
+    /// Returns a number without leading zeros.
     fn number(&mut self) -> Result<Option<u32>, &'static str> {
         let digits = self.text[self.at..].iter().take_while(|b| b.is_ascii_digit()).count();
         // A leading zero is a number by itself, and no number may follow a number.
@@ -86,7 +86,7 @@ impl Reader<'_> {
         number.filter(|number| *number < i32::MAX as u32).map(Some).ok_or("number too large")
     }
 
-    /// The element. `bracket` is set only for the symbol `H`, which takes no chirality.
+    /// Returns the element. `bracket` is set only for the symbol `H`, which takes no chirality.
     fn element(&mut self) -> Option<Atom> {
         let atom = |element, aromatic| Atom { element, bracket: element == 1, aromatic, ..Atom::default() };
         if self.take("*") {

@@ -13,7 +13,7 @@ use super::molecule::Molecule;
 /// 2^n relevant cycles.
 const MOST_CYCLES: usize = 5_000;
 
-/// The relevant cycles, smallest first. Each lists its atoms in order, from its smallest one towards its smaller neighbour.
+/// Returns the relevant cycles, smallest first. Each lists its atoms in order, from its smallest one towards its smaller neighbour.
 pub(super) fn relevant_cycles(molecule: &Molecule, in_ring: &[bool]) -> Vec<Vec<usize>> {
     let graph = RingGraph::new(molecule, in_ring);
     let roots = (0..molecule.atoms.len()).filter(|atom| !graph.neighbours[*atom].is_empty());
@@ -50,7 +50,7 @@ pub(super) fn relevant_cycles(molecule: &Molecule, in_ring: &[bool]) -> Vec<Vec<
     sorted(cycles)
 }
 
-/// The cycles in their order, each from its smallest atom towards its smaller neighbour.
+/// Returns the cycles in their order, each from its smallest atom towards its smaller neighbour.
 fn sorted(mut cycles: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
     for cycle in &mut cycles {
         let smallest = (0..cycle.len()).min_by_key(|at| cycle[*at]).unwrap_or(0);
@@ -83,7 +83,7 @@ impl<'m> RingGraph<'m> {
         graph
     }
 
-    /// The number of parts that ring bonds connect.
+    /// Returns the number of parts that ring bonds connect.
     fn parts(&self) -> usize {
         let mut seen: Vec<bool> = self.neighbours.iter().map(|bonds| bonds.is_empty()).collect();
         let mut parts = 0;
@@ -106,7 +106,7 @@ impl<'m> RingGraph<'m> {
         self.neighbours[atom].iter().map(move |bond| self.molecule.bonds[*bond].other(atom))
     }
 
-    /// The bonds of a cycle as a set of bits.
+    /// Returns the bonds of a cycle as a set of bits.
     fn edges_of(&self, cycle: &[usize]) -> Vec<u64> {
         let mut edges = vec![0; self.molecule.bonds.len().div_ceil(64)];
         for bond in self.molecule.bonds_of_ring(cycle) {
@@ -117,7 +117,7 @@ impl<'m> RingGraph<'m> {
 }
 
 impl Molecule {
-    /// The bonds of a ring that is given by its atoms in order: bond `i` is between atoms `i` and `i + 1`.
+    /// Returns the bonds of a ring that is given by its atoms in order: bond `i` is between atoms `i` and `i + 1`.
     pub(super) fn bonds_of_ring(&self, ring: &[usize]) -> Vec<usize> {
         let next = ring.iter().cycle().skip(1);
         let bonds = ring.iter().zip(next).filter_map(|(a, b)| {
@@ -176,7 +176,7 @@ impl ShortestPaths {
         found
     }
 
-    /// The families of cycles whose greatest atom is the root. `paths` is the index of these paths.
+    /// Returns the families of cycles whose greatest atom is the root. `paths` is the index of these paths.
     fn families(&self, graph: &RingGraph, paths: usize) -> Vec<Family> {
         let mut families = Vec::new();
         for &atom in &self.reached {
@@ -205,13 +205,13 @@ impl ShortestPaths {
         families
     }
 
-    /// One path to an atom, from the atom to the neighbour of the root.
+    /// Returns one path to an atom, from the atom to the neighbour of the root.
     fn path(&self, end: usize) -> Vec<usize> {
         let before = |atom: &usize| Some(self.before[*atom] as usize).filter(|before| *before != self.root);
         std::iter::successors(Some(end), before).collect()
     }
 
-    /// All paths to an atom, each from the atom to the neighbour of the root; `None` if there are more than `most`.
+    /// Returns all paths to an atom, each from the atom to the neighbour of the root; `None` if there are more than `most`.
     fn all(&self, graph: &RingGraph, end: usize, most: usize) -> Option<Vec<Vec<usize>>> {
         let mut paths = vec![vec![end]];
         for length in (1..self.length[end]).rev() {
@@ -244,21 +244,21 @@ struct Family {
 }
 
 impl Family {
-    /// The atoms of the cycle of two paths, each from its end to the neighbour of the root.
+    /// Returns the atoms of the cycle of two paths, each from its end to the neighbour of the root.
     fn joined(&self, root: usize, paths: [&[usize]; 2]) -> Vec<usize> {
         let [first, second] = paths;
         let there = first.iter().rev().copied();
         std::iter::once(root).chain(there).chain(self.between).chain(second.iter().copied()).collect()
     }
 
-    /// One of the cycles.
+    /// Returns one of the cycles.
     fn cycle(&self, paths: &ShortestPaths) -> Vec<usize> {
         let [first, second] = self.ends.map(|end| paths.path(end));
         self.joined(paths.root, [&first, &second])
     }
 
-    /// All cycles; `None` if there are more than `most`. In a relevant family no two paths meet, otherwise the cycle would be a sum
-    /// of shorter ones.
+    /// Returns all cycles; `None` if there are more than `most`. In a relevant family no two paths meet, otherwise the cycle would be a
+    /// sum of shorter ones.
     fn cycles(&self, graph: &RingGraph, paths: &ShortestPaths, most: usize) -> Option<Vec<Vec<usize>>> {
         let [first, second] = self.ends.map(|end| paths.all(graph, end, most));
         let (first, second) = (first?, second?);
@@ -289,7 +289,7 @@ impl Basis {
         self.count == self.rank
     }
 
-    /// What is left of a cycle when cycles of the basis are added until its greatest bond is none of theirs; empty for a sum of
+    /// Returns what is left of a cycle when cycles of the basis are added until its greatest bond is none of theirs; empty for a sum of
     /// them.
     fn reduced(&self, mut edges: Vec<u64>) -> Vec<u64> {
         while let Some(greatest) = greatest(&edges) {
@@ -309,7 +309,7 @@ impl Basis {
     }
 }
 
-/// The greatest bit of a set.
+/// Returns the greatest bit of a set.
 fn greatest(edges: &[u64]) -> Option<usize> {
     let word = edges.iter().rposition(|word| *word != 0)?;
     Some(word * 64 + edges[word].ilog2() as usize)

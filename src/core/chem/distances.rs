@@ -37,7 +37,7 @@ type OfColours = (Vec<Option<Order>>, Vec<[u32; 2]>);
 pub(super) type BondOrders = BTreeMap<[u32; 2], Order>;
 
 impl UnclearBonds {
-    /// The unclear bonds of a SMILES and of a file without orders, by the colours of their atoms.
+    /// Returns the unclear bonds of a SMILES and of a file without orders, by the colours of their atoms.
     pub(super) fn new(smiles: &LabelledGraph, file: &LabelledGraph, colours: &[Vec<u64>; 2]) -> Self {
         let mut by_key: BTreeMap<[u64; 2], OfColours> = BTreeMap::new();
         for (a, b, order) in smiles.bonds() {
@@ -66,12 +66,12 @@ impl UnclearBonds {
         UnclearBonds { asked, classes: classes.collect() }
     }
 
-    /// Whether labels tell all bonds apart.
+    /// Returns whether labels tell all bonds apart.
     pub(super) fn is_empty(&self) -> bool {
         self.classes.is_empty()
     }
 
-    /// The bond orders that the lengths of a conformer imply. Bonds whose lengths do not separate clearly from another order are
+    /// Returns the bond orders that the lengths of a conformer imply. Bonds whose lengths do not separate clearly from another order are
     /// left out.
     pub(super) fn bond_orders(&self, place: &dyn Fn(u32) -> [f64; 3]) -> BondOrders {
         let mut bond_orders = BondOrders::new();
@@ -90,7 +90,7 @@ impl UnclearBonds {
         bond_orders
     }
 
-    /// Whether the bonds of an atom of the SMILES to earlier atoms have the orders that `bond_orders` gives their images.
+    /// Returns whether the bonds of an atom of the SMILES to earlier atoms have the orders that `bond_orders` gives their images.
     pub(super) fn agree_at(&self, atom: usize, images: &[u32], bond_orders: &BondOrders) -> bool {
         self.asked[atom].iter().all(|(other, order)| {
             let (a, b) = (images[atom], images[*other]);
@@ -99,7 +99,7 @@ impl UnclearBonds {
     }
 }
 
-/// The colours of the ends of a bond, ascending.
+/// Returns the colours of the ends of a bond, ascending.
 fn end_colours(colours: &[u64], a: usize, b: usize) -> [u64; 2] {
     [colours[a].min(colours[b]), colours[a].max(colours[b])]
 }

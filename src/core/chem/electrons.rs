@@ -5,8 +5,8 @@ use super::molecule::Molecule;
 use super::valences::valences;
 
 impl Molecule {
-    /// The contribution of a bond to the valence of an atom. Aromatic rings have a Kekulé structure by now, so a bond that is still
-    /// aromatic lies outside of rings and counts as 1.
+    /// Returns the contribution of a bond to the valence of an atom. Aromatic rings have a Kekulé structure by now, so a bond that is
+    /// still aromatic lies outside of rings and counts as 1.
     pub(super) fn valence(&self, bond: usize, atom: usize) -> i32 {
         self.bonds[bond].valence(atom) as i32
     }
@@ -16,7 +16,7 @@ impl Molecule {
         bonds.sum::<i32>() + self.hydrogens[atom] as i32
     }
 
-    /// The number of bonds that count towards the valence, bonds to hydrogens included.
+    /// Returns the number of bonds that count towards the valence, bonds to hydrogens included.
     pub(super) fn degree(&self, atom: usize) -> i32 {
         let bonds = self.neighbours[atom].iter().filter(|bond| self.valence(**bond, atom) > 0);
         bonds.count() as i32 + self.hydrogens[atom] as i32

@@ -12,12 +12,12 @@ const SYMBOLS: [&str; 118] = [
     "Lv", "Ts", "Og",
 ];
 
-/// The symbol of an element; `None` outside 1 to 118.
+/// Returns the symbol of an element; `None` outside 1 to 118.
 pub fn symbol(number: u8) -> Option<&'static str> {
     SYMBOLS.get(usize::from(number).checked_sub(1)?).copied()
 }
 
-/// The atomic number of a symbol in its usual case (`C`, `Cl`).
+/// Returns the atomic number of a symbol in its usual case (`C`, `Cl`).
 pub(crate) fn of_symbol(symbol: &str) -> Option<u8> {
     number(|known| known == symbol)
 }
@@ -57,7 +57,7 @@ const MOST_COMMON_ISOTOPES: [u16; 118] = [
 /// The atomic number of hydrogen, the only element that is not heavy.
 pub const HYDROGEN: u8 = 1;
 
-/// The mass number of a symbol that names an isotope, `D` or `T`, in either case.
+/// Returns the mass number of a symbol that names an isotope, `D` or `T`, in either case.
 pub fn isotope_of_name(symbol: &str) -> Option<u32> {
     match symbol {
         "D" | "d" => Some(2),
@@ -66,7 +66,7 @@ pub fn isotope_of_name(symbol: &str) -> Option<u32> {
     }
 }
 
-/// The atomic number of a symbol in any case (`C`, `CL`, `cl`). `D` and `T` are hydrogen, as in coordinate files.
+/// Returns the atomic number of a symbol in any case (`C`, `CL`, `cl`). `D` and `T` are hydrogen, as in coordinate files.
 pub fn atomic_number(symbol: &str) -> Option<u8> {
     if isotope_of_name(symbol).is_some() {
         Some(HYDROGEN)
@@ -75,12 +75,12 @@ pub fn atomic_number(symbol: &str) -> Option<u8> {
     }
 }
 
-/// The atomic weight of an element in dalton; `None` outside 1 to 118.
+/// Returns the atomic weight of an element in dalton; `None` outside 1 to 118.
 pub fn weight_dalton(number: u8) -> Option<f64> {
     WEIGHTS_DALTON.get(usize::from(number).checked_sub(1)?).copied()
 }
 
-/// The mass number of an element's most common isotope; `None` outside 1 to 118.
+/// Returns the mass number of an element's most common isotope; `None` outside 1 to 118.
 pub fn most_common_isotope(number: u8) -> Option<u16> {
     MOST_COMMON_ISOTOPES.get(usize::from(number).checked_sub(1)?).copied()
 }

@@ -45,19 +45,19 @@ pub(crate) fn same_graph_within(
     Ok(if are_one(&first, &second) { SameGraph::Equivalent } else { SameGraph::Different })
 }
 
-/// Whether two molecules are the same graph, with the labels that they have.
+/// Returns whether two molecules are the same graph, with the labels that they have.
 fn are_one(first: &Molecule, second: &Molecule) -> bool {
     first.elements() == second.elements()
         && are_isomorphic(&LabelledGraph::of_identity(first), &LabelledGraph::of_identity(second))
 }
 
-/// Whether two SMILES are the same molecular graph. The answer is no if RDKit would refuse one, or one is larger than `limit`.
+/// Returns whether two SMILES are the same molecular graph. The answer is no if RDKit would refuse one, or one is larger than `limit`.
 pub fn same_molecule(a: &str, b: &str, limit: AtomLimit, isotopes: Isotopes) -> bool {
     matches!(same_graph_within(a, b, limit, isotopes), Ok(SameGraph::Identical | SameGraph::Equivalent))
 }
 
-/// Whether RDKit writes two SMILES as one canonical SMILES without stereo and isotopes, after `RemoveHs`. This ignores labels too,
-/// but a labelled hydrogen is an atom: `RemoveHs` keeps it. The answer is no if RDKit would refuse one, or one is larger than
+/// Returns whether RDKit writes two SMILES as one canonical SMILES without stereo and isotopes, after `RemoveHs`. This ignores labels
+/// too, but a labelled hydrogen is an atom: `RemoveHs` keeps it. The answer is no if RDKit would refuse one, or one is larger than
 /// `limit`.
 pub fn same_canonical_smiles(a: &str, b: &str, limit: AtomLimit) -> bool {
     without_labels(a, limit).is_some_and(|first| {
@@ -87,14 +87,14 @@ pub fn atoms_in_order(from: &str, to: &str, limit: AtomLimit) -> Option<Vec<usiz
     }
 }
 
-/// The graph of a SMILES; `None` if hydrogens that it writes as atoms are no atoms of the graph.
+/// Returns the graph of a SMILES; `None` if hydrogens that it writes as atoms are no atoms of the graph.
 fn graph_of_all_atoms(smiles: &str, limit: AtomLimit) -> Option<LabelledGraph> {
     let written = Molecule::of_smiles(smiles).ok()?.atoms.len();
     let molecule = Molecule::without_hydrogens(smiles, limit, Isotopes::Respect).ok()?;
     (molecule.atoms.len() == written).then(|| LabelledGraph::of_identity(&molecule))
 }
 
-/// A hash that all SMILES of one graph share, for tables of molecules, ignoring isotopes. Other graphs hardly ever have it.
+/// Returns a hash that all SMILES of one graph share, for tables of molecules, ignoring isotopes. Other graphs hardly ever have it.
 ///
 /// # Errors
 /// As [`same_graph`].
@@ -103,7 +103,7 @@ pub fn graph_key(smiles: &str) -> Result<u64, SmilesError> {
     Ok(key(&LabelledGraph::of_identity(&molecule)))
 }
 
-/// The sum of the colours of the atoms, which does not depend on their order.
+/// Returns the sum of the colours of the atoms, which does not depend on their order.
 pub(super) fn key(graph: &LabelledGraph) -> u64 {
     let [colours] = colours([graph], BondColours::Counted);
     colours.iter().fold(0, |sum, colour| sum.wrapping_add(*colour))

@@ -24,19 +24,19 @@ pub struct Atom {
 }
 
 impl Atom {
-    /// Whether its brackets hold only an element of the organic subset and hydrogens.
+    /// Returns whether its brackets hold only an element of the organic subset and hydrogens.
     pub(super) fn is_plain_in_brackets(&self) -> bool {
         self.bracket
             && (self.charge, self.isotope, self.map, self.chirality) == (0, 0, 0, None)
             && matches!(self.element, 5..=9 | 15..=17 | 35 | 53)
     }
 
-    /// Whether it is a hydrogen without a mass number.
+    /// Returns whether it is a hydrogen without a mass number.
     pub(super) fn is_protium(&self) -> bool {
         (self.element, self.isotope) == (1, 0)
     }
 
-    /// Whether the mark behind `@` is of a class other than tetrahedral.
+    /// Returns whether the mark behind `@` is of a class other than tetrahedral.
     pub(super) fn has_polyhedral_mark(&self) -> bool {
         !matches!(self.chirality, None | Some(Chirality::Counterclockwise | Chirality::Clockwise))
     }
@@ -69,7 +69,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The direction of the same bond, seen from its other end.
+    /// Returns the direction of the same bond, seen from its other end.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -112,17 +112,17 @@ pub struct Bond {
 }
 
 impl Bond {
-    /// A bond as a file has it.
+    /// Returns a bond as a file has it.
     pub fn new(atoms: [usize; 2], order: Order) -> Self {
         Bond { atoms, order, direction: None, explicit: true }
     }
 
-    /// The other atom of the bond.
+    /// Returns the other atom of the bond.
     pub fn other(&self, atom: usize) -> usize {
         self.atoms[usize::from(self.atoms[0] == atom)]
     }
 
-    /// What it adds to the valence of one of its atoms. An aromatic bond counts as 1, and a dative one only where it points to.
+    /// Returns what it adds to the valence of one of its atoms. An aromatic bond counts as 1, and a dative one only where it points to.
     pub fn valence(&self, atom: usize) -> u32 {
         match self.order {
             Order::Single | Order::Aromatic => 1,
@@ -189,7 +189,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph of a file: the atoms of aromatic bonds are marked aromatic.
+    /// Returns the graph of a file: the atoms of aromatic bonds are marked aromatic.
     pub fn of_file(mut atoms: Vec<Atom>, bonds: Vec<Bond>) -> Self {
         // Files mark only bonds as aromatic, but the rules look at atoms too.
         for bond in bonds.iter().filter(|bond| bond.order == Order::Aromatic) {
@@ -198,12 +198,12 @@ impl Graph {
         Graph { atoms, bonds, ..Graph::default() }
     }
 
-    /// The graph of a format without bonds, whose bonds come from distances.
+    /// Returns the graph of a format without bonds, whose bonds come from distances.
     pub fn of_distances(atoms: Vec<Atom>, bonds: Vec<Bond>) -> Self {
         Graph { atoms, bonds, pairs_only: true, ..Graph::default() }
     }
 
-    /// The bonds of each atom, as indices into [`Graph::bonds`].
+    /// Returns the bonds of each atom, as indices into [`Graph::bonds`].
     pub fn neighbours(&self) -> Vec<BondsOfAtom> {
         let mut neighbours = vec![BondsOfAtom::new(); self.atoms.len()];
         for (place, bond) in self.bonds.iter().enumerate() {

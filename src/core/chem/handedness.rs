@@ -59,7 +59,7 @@ impl Handedness {
         }
     }
 
-    /// The best agreement found by greedy exchanges of equivalent atoms, as long as they gain something.
+    /// Returns the best agreement found by greedy exchanges of equivalent atoms, as long as they gain something.
     fn most(&self, graph: &LabelledGraph, place: &Place<'_>, own: Vec<bool>) -> Vec<bool> {
         let mut best = own;
         let mut places: Vec<usize> = (0..graph.labels.len()).collect();
@@ -88,7 +88,7 @@ fn count(agreement: &[bool]) -> usize {
     agreement.iter().filter(|agrees| **agrees).count()
 }
 
-/// The orders of a group of equivalent atoms, without the identity, as pairs of an atom and the atom whose place it takes.
+/// Returns the orders of a group of equivalent atoms, without the identity, as pairs of an atom and the atom whose place it takes.
 fn orders(factor: &Factor) -> Vec<Vec<(usize, usize)>> {
     let orders = factor.listed(MOST_ORDERS).into_iter().map(|order| {
         let places = order.iter().map(|to| factor.atoms[usize::from(*to)]);

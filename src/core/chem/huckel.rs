@@ -64,7 +64,7 @@ impl Molecule {
         perception.aromatic
     }
 
-    /// What an atom gives to a ring; `size` is that of its smallest ring.
+    /// Returns what an atom gives to a ring; `size` is that of its smallest ring.
     fn donor(&self, at: usize, in_ring: &[bool], size: usize) -> Option<Donor> {
         let atom = &self.atoms[at];
         let multiple = || self.neighbours[at].iter().filter(|bond| self.valence(**bond, at) > 1);
@@ -105,7 +105,7 @@ impl Perception {
         Perception { donors, rings: candidates, aromatic }
     }
 
-    /// The rings that are fused with one, directly or through others.
+    /// Returns the rings that are fused with one, directly or through others.
     fn system(&self, start: usize, seen: &mut [bool]) -> Vec<usize> {
         let mut system = vec![start];
         seen[start] = true;
@@ -149,7 +149,7 @@ impl Perception {
         }
     }
 
-    /// Whether a set of fused rings satisfies Hückel's rule. Atoms of three or more rings lie inside and do not count.
+    /// Returns whether a set of fused rings satisfies Hückel's rule. Atoms of three or more rings lie inside and do not count.
     fn satisfies(&self, set: &[usize]) -> bool {
         let mut atoms: Vec<usize> =
             set.iter().flat_map(|ring| self.rings[*ring].atoms.iter().copied()).collect();
@@ -173,7 +173,7 @@ impl Perception {
     }
 }
 
-/// The bonds that occur once.
+/// Returns the bonds that occur once.
 fn once<'b>(bonds: impl Iterator<Item = &'b usize>) -> Vec<usize> {
     let mut bonds: Vec<usize> = bonds.copied().collect();
     bonds.sort_unstable();

@@ -12,8 +12,8 @@ pub(super) fn places_without(removed: &[bool]) -> Vec<Option<usize>> {
 }
 
 impl Graph {
-    /// The graph without the hydrogen atoms that a count can replace: those with only one bond, to an element other than hydrogen,
-    /// that have no mass number or charge, fix no double bond's stereo, and are not a vertex of a coordination polyhedron.
+    /// Returns the graph without the hydrogen atoms that a count can replace: those with only one bond, to an element other than
+    /// hydrogen, that have no mass number or charge, fix no double bond's stereo, and are not a vertex of a coordination polyhedron.
     pub fn without_hydrogens(&self) -> Graph {
         let removed = self.needless_hydrogens();
         if !removed.contains(&true) {
@@ -43,7 +43,7 @@ impl Graph {
         (0..self.atoms.len()).map(|atom| self.is_needless(atom, &neighbours)).collect()
     }
 
-    /// The atoms whose brackets say no more than the bare symbol would: `[OH]` of an alcohol, but never `[C]`.
+    /// Returns the atoms whose brackets say no more than the bare symbol would: `[OH]` of an alcohol, but never `[C]`.
     pub(crate) fn implied_brackets(&self) -> impl Iterator<Item = usize> {
         // Most molecules have few bracket atoms, and many have none.
         let bracketed: Vec<usize> =
@@ -53,9 +53,9 @@ impl Graph {
         bracketed.into_iter().filter(move |at| bare.is_implied(*at, &neighbours))
     }
 
-    /// Whether some bracket atom would have other hydrogens without its brackets, and enriched text cannot express this difference:
-    /// it puts all atoms into brackets, so the `[O]` of a radical says nothing there. 3DMolGen's validation also reads `[CH2]` as
-    /// a plain carbon, with or without its hydrogens.
+    /// Returns whether some bracket atom would have other hydrogens without its brackets, and enriched text cannot express this
+    /// difference: it puts all atoms into brackets, so the `[O]` of a radical says nothing there. 3DMolGen's validation also reads
+    /// `[CH2]` as a plain carbon, with or without its hydrogens.
     pub fn has_unwritable_radicals(&self) -> bool {
         let candidates: Vec<usize> = (0..self.atoms.len())
             .filter(|at| self.atoms[*at].is_plain_in_brackets())
@@ -90,7 +90,7 @@ impl Graph {
         implied == Some(atom.hydrogens)
     }
 
-    /// The number of atoms B, C, N, O, P and S with hydrogens in brackets that say no more than the bare symbol.
+    /// Returns the number of atoms B, C, N, O, P and S with hydrogens in brackets that say no more than the bare symbol.
     pub(crate) fn needless_brackets(&self) -> usize {
         let counted =
             |at: &usize| matches!(self.atoms[*at].element, 5..=8 | 15 | 16) && self.atoms[*at].hydrogens > 0;
@@ -109,7 +109,7 @@ impl Graph {
             && !(self.bonds[bond].direction.is_some() && self.fixes_stereo(heavy, bond, neighbours))
     }
 
-    /// Whether `bond` is the only single bond on this side of a double bond, and the other side has a direction too.
+    /// Returns whether `bond` is the only single bond on this side of a double bond, and the other side has a direction too.
     fn fixes_stereo(&self, heavy: usize, bond: usize, neighbours: &[BondsOfAtom]) -> bool {
         let [a, b] = neighbours[heavy][..] else { return false };
         let double = if a == bond { b } else { a };

@@ -78,22 +78,22 @@ impl MolecularIdentity {
         Ok((MolecularIdentity { written, kept, key: key(&graph), graph, isomer }, perceived))
     }
 
-    /// A hash that all spellings of the molecule share. Other molecules hardly ever have it.
+    /// Returns a hash that all spellings of the molecule share. Other molecules hardly ever have it.
     pub fn key(&self) -> u64 {
         self.key
     }
 
-    /// The number of atoms in the text, which is the number of blocks in its enriched text.
+    /// Returns the number of atoms in the text, which is the number of blocks in its enriched text.
     pub fn written(&self) -> usize {
         self.written
     }
 
-    /// The atoms that are compared, by their numbers in the text, from 0, ascending.
+    /// Returns the atoms that are compared, by their numbers in the text, from 0, ascending.
     pub fn kept(&self) -> &[u32] {
         &self.kept
     }
 
-    /// How the atoms of another molecule correspond to those of this one, ignoring stereo and the isotopes that do not count.
+    /// Returns how the atoms of another molecule correspond to those of this one, ignoring stereo and the isotopes that do not count.
     pub fn atoms_in(&self, other: &MolecularIdentity) -> IdenticalAtoms {
         if self.key != other.key {
             return IdenticalAtoms::None;
@@ -101,8 +101,8 @@ impl MolecularIdentity {
         first_order(&self.graph, &other.graph, &|_, _| true)
     }
 
-    /// Whether another molecule is this one, isotopes and stereo included. Marks that say nothing, such as that of an atom with two
-    /// equivalent neighbours, are ignored. If there is too much symmetry to decide, the answer is no.
+    /// Returns whether another molecule is this one, isotopes and stereo included. Marks that say nothing, such as that of an atom with
+    /// two equivalent neighbours, are ignored. If there is too much symmetry to decide, the answer is no.
     pub fn is_isomer(&self, other: &MolecularIdentity) -> bool {
         if self.key != other.key {
             return false;
@@ -123,7 +123,7 @@ struct AromaticMolecule {
     aromatic: Vec<bool>,
 }
 
-/// The graph of a text with its isotopes and stereo marks, without the marks that say nothing; and its molecule.
+/// Returns the graph of a text with its isotopes and stereo marks, without the marks that say nothing; and its molecule.
 fn isomer(text: &Graph) -> Result<(LabelledGraph, AromaticMolecule), SmilesProblem> {
     let removed = text.needless_hydrogens();
     let molecule = Molecule::try_from(text.without_hydrogens())?;
@@ -152,7 +152,7 @@ fn leave_out_idle_marks(graph: &mut LabelledGraph) {
     }
 }
 
-/// The index of a mark that says nothing. Indices count centres first, then double bonds.
+/// Returns the index of a mark that says nothing. Indices count centres first, then double bonds.
 fn idle_mark(graph: &LabelledGraph) -> Option<usize> {
     let marks = &graph.marks;
     let places = marks.centres.len() + marks.double_bonds.len();
@@ -166,7 +166,7 @@ fn idle_mark(graph: &LabelledGraph) -> Option<usize> {
     })
 }
 
-/// Whether two neighbours of a marked place look the same.
+/// Returns whether two neighbours of a marked place look the same.
 fn may_be_idle(graph: &LabelledGraph, colours: &[u64], place: usize) -> bool {
     let marks = &graph.marks;
     let Some(bond) = place.checked_sub(marks.centres.len()) else {
@@ -177,7 +177,7 @@ fn may_be_idle(graph: &LabelledGraph, colours: &[u64], place: usize) -> bool {
     ends.any(|links| !all_differ(links.iter().map(|link| colours[link.atom as usize])))
 }
 
-/// Whether each mark that is complete once `last` is placed has an image among the marks of the other molecule with the same
+/// Returns whether each mark that is complete once `last` is placed has an image among the marks of the other molecule with the same
 /// meaning there; marks that are `turned` must have the opposite meaning. Indices count the centres first, then the double bonds.
 fn keeps_marks(
     own: &StereoMarks,

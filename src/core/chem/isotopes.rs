@@ -32,7 +32,7 @@ impl Isotopes {
     /// Both choices.
     pub const ALL: [Isotopes; 2] = [Isotopes::Ignore, Isotopes::Respect];
 
-    /// Its name on the command line and in reports.
+    /// Returns its name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Isotopes::Ignore => "ignore",
@@ -40,7 +40,7 @@ impl Isotopes {
         }
     }
 
-    /// A graph with the labels that count. It must come before hydrogens are removed.
+    /// Returns a graph with the labels that count. It must come before hydrogens are removed.
     pub(super) fn counted(self, graph: Graph) -> Graph {
         match self {
             Isotopes::Ignore if graph.has_labels() => graph.without_labels(),
@@ -50,12 +50,12 @@ impl Isotopes {
 }
 
 impl Graph {
-    /// Whether any atom has a mass number.
+    /// Returns whether any atom has a mass number.
     pub(super) fn has_labels(&self) -> bool {
         self.atoms.iter().any(|atom| atom.isotope > 0)
     }
 
-    /// The graph without mass numbers. All atoms stay, hydrogens too.
+    /// Returns the graph without mass numbers. All atoms stay, hydrogens too.
     pub(super) fn without_labels(mut self) -> Graph {
         self.atoms.iter_mut().for_each(|atom| *atom = Atom { isotope: 0, ..*atom });
         self

@@ -61,7 +61,7 @@ impl Graph {
         Ok(in_ring)
     }
 
-    /// The hydrogens of an atom after its aromatic bonds got their orders; `None` if the atom exceeds its valence.
+    /// Returns the hydrogens of an atom after its aromatic bonds got their orders; `None` if the atom exceeds its valence.
     fn settled(&mut self, at: usize, bonds: &[usize], before: u32) -> Option<u32> {
         let atom = self.atoms[at];
         // A hydrogen written on nitrogen or phosphorus is dropped, and implied again if there is room.
@@ -80,7 +80,7 @@ impl Graph {
         (!is_plain || !self.exceeds(at, bonds, hydrogens)).then_some(hydrogens)
     }
 
-    /// Whether an aromatic atom must have a double bond in its ring: it has room for exactly one.
+    /// Returns whether an aromatic atom must have a double bond in its ring: it has room for exactly one.
     fn takes_double_bond(&self, at: usize, bonds: &[usize], hydrogens: u32) -> bool {
         let atom = &self.atoms[at];
         // `*` may be anything.

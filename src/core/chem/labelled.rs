@@ -50,7 +50,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Whether one bond may be matched to the other.
+    /// Returns whether one bond may be matched to the other.
     pub(crate) fn fits(&self, other: &Link) -> bool {
         self.order == other.order || self.order.is_none() || other.order.is_none()
     }
@@ -81,9 +81,9 @@ pub(crate) struct LabelledGraph {
 }
 
 impl LabelledGraph {
-    /// The molecule of a file, for matching with that of a SMILES: atoms by all their properties, bonds by their orders. Aromatic
-    /// bonds are free only on the side of the SMILES ([`LabelledGraph::of_reading`]). One side is enough, because bond orders
-    /// between atoms that agree can only differ by an alternating ring.
+    /// Returns the molecule of a file, for matching with that of a SMILES: atoms by all their properties, bonds by their orders. Aromatic
+    /// bonds are free only on the side of the SMILES ([`LabelledGraph::of_reading`]). One side is enough, because bond orders between
+    /// atoms that agree can only differ by an alternating ring.
     ///
     /// # Errors
     /// As [`Molecule::try_from`].
@@ -105,7 +105,7 @@ impl LabelledGraph {
         Ok(labelled)
     }
 
-    /// The molecule of a SMILES, and which hydrogens a file must have as atoms to match it.
+    /// Returns the molecule of a SMILES, and which hydrogens a file must have as atoms to match it.
     ///
     /// # Errors
     /// As [`Molecule::try_from`], applied with all written hydrogens as atoms.
@@ -146,8 +146,8 @@ impl LabelledGraph {
             doubles.filter_map(|bond| Some([numbers[bond.atoms[0]]?, numbers[bond.atoms[1]]?])).collect();
     }
 
-    /// The properties that RDKit's canonical SMILES without stereo distinguishes. [`Isotopes`](super::Isotopes) decides before this
-    /// which labels the molecule has.
+    /// Returns the properties that RDKit's canonical SMILES without stereo distinguishes. [`Isotopes`](super::Isotopes) decides before
+    /// this which labels the molecule has.
     pub(crate) fn of_identity(molecule: &Molecule) -> Self {
         let aromatic = molecule.aromatic_bonds();
         let mut labelled = LabelledGraph::of_molecule(molecule, &[]);
@@ -161,9 +161,9 @@ impl LabelledGraph {
         labelled
     }
 
-    /// The properties that RDKit's `GetBestRMS` preserves: elements, the molecule's isotopes, unpaired electrons, charges and bonds,
-    /// but not hydrogens and stereo. First it makes terminal O and N equal if one has a single and one a double bond to the same neighbour
-    /// (`symmetrizeConjugatedTerminalGroups`), so that the oxygens of a carboxylate or an acid, for example, may be exchanged.
+    /// Returns the properties that RDKit's `GetBestRMS` preserves: elements, the molecule's isotopes, unpaired electrons, charges and
+    /// bonds, but not hydrogens and stereo. First it makes terminal O and N equal if one has a single and one a double bond to the same
+    /// neighbour (`symmetrizeConjugatedTerminalGroups`), so that the oxygens of a carboxylate or an acid, for example, may be exchanged.
     pub(crate) fn of_rmsd(molecule: &Molecule) -> Self {
         let mut labelled = LabelledGraph::of_identity(molecule);
         let alike: Vec<bool> = (0..molecule.atoms.len()).map(|atom| molecule.has_twin(atom)).collect();
@@ -243,7 +243,7 @@ impl LabelledGraph {
         }
     }
 
-    /// The graph with only the marks that can be compared with coordinates in which some hydrogens have no place; the others are
+    /// Returns the graph with only the marks that can be compared with coordinates in which some hydrogens have no place; the others are
     /// unchecked. `None` if no mark needs such a hydrogen.
     pub(crate) fn where_placed(&self, is_placed: &dyn Fn(usize) -> bool) -> Option<Self> {
         let marks = self.marks.where_placed(is_placed);
@@ -263,7 +263,7 @@ impl LabelledGraph {
         graph
     }
 
-    /// The number of hydrogens with an isotope.
+    /// Returns the number of hydrogens with an isotope.
     pub(super) fn labelled_hydrogens(&self) -> usize {
         self.labels.iter().filter(|label| label.element == HYDROGEN && label.isotope > 0).count()
     }
@@ -275,7 +275,7 @@ impl LabelledGraph {
         had
     }
 
-    /// Whether a nitrogen with a double bond has a hydrogen as its only other neighbour: `C=N`.
+    /// Returns whether a nitrogen with a double bond has a hydrogen as its only other neighbour: `C=N`.
     pub(crate) fn has_bare_imine(&self) -> bool {
         self.double_bonds.iter().flatten().any(|atom| {
             let label = &self.labels[*atom];
@@ -283,7 +283,7 @@ impl LabelledGraph {
         })
     }
 
-    /// Whether some hydrogen has no place: its source counts it only.
+    /// Returns whether some hydrogen has no place: its source counts it only.
     pub(crate) fn lacks_hydrogens(&self) -> bool {
         self.labels
             .iter()
@@ -291,12 +291,12 @@ impl LabelledGraph {
             .any(|(label, place)| label.element == HYDROGEN && place.is_none())
     }
 
-    /// Whether any hydrogen is an atom of the graph.
+    /// Returns whether any hydrogen is an atom of the graph.
     pub(crate) fn has_hydrogens(&self) -> bool {
         self.labels.iter().any(|label| label.element == HYDROGEN)
     }
 
-    /// The bonds, each once, the smaller atom first.
+    /// Returns the bonds, each once, the smaller atom first.
     pub(crate) fn bonds(&self) -> impl Iterator<Item = (usize, usize, Option<Order>)> {
         self.neighbours.iter().enumerate().flat_map(|(a, links)| {
             let later = links.iter().filter(move |link| link.atom as usize > a);
@@ -304,13 +304,13 @@ impl LabelledGraph {
         })
     }
 
-    /// The bond between two atoms.
+    /// Returns the bond between two atoms.
     pub(crate) fn link(&self, from: usize, to: u32) -> Option<&Link> {
         let links = &self.neighbours[from];
         links.binary_search_by_key(&to, |link| link.atom).ok().map(|at| &links[at])
     }
 
-    /// The molecular formula: carbon, hydrogen, then the rest by symbol, `C9H8O4`.
+    /// Returns the molecular formula: carbon, hydrogen, then the rest by symbol, `C9H8O4`.
     pub(crate) fn formula(&self) -> String {
         let mut counts = std::collections::BTreeMap::<(u8, &str), u32>::new();
         for label in &self.labels {

@@ -41,7 +41,7 @@ impl AtomLimit {
     }
 }
 
-/// The number of heavy atoms and of hydrogens in a text. Counting stops beyond `most`. Texts that are not SMILES are counted too;
+/// Returns the number of heavy atoms and of hydrogens in a text. Counting stops beyond `most`. Texts that are not SMILES are counted too;
 /// the parser refuses them later.
 fn atoms(text: &[u8], most: usize) -> (usize, usize) {
     let (mut heavy, mut hydrogens, mut at) = (0, 0, 0);
@@ -65,7 +65,7 @@ fn atoms(text: &[u8], most: usize) -> (usize, usize) {
     (heavy, hydrogens)
 }
 
-/// Whether the text between brackets is a hydrogen: `H`, `2H`, `H+`.
+/// Returns whether the text between brackets is a hydrogen: `H`, `2H`, `H+`.
 fn is_hydrogen(inside: &[u8]) -> bool {
     let symbol = inside.trim_ascii_start();
     let digits = symbol.iter().take_while(|b| b.is_ascii_digit()).count();

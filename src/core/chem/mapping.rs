@@ -88,13 +88,13 @@ impl SmilesMolecule {
         })
     }
 
-    /// The number of stereo marks that are not compared with the coordinates of a text: those that RDKit drops, polyhedra with
+    /// Returns the number of stereo marks that are not compared with the coordinates of a text: those that RDKit drops, polyhedra with
     /// missing neighbours, and phosphorus and arsenic whose hydrogen is not written (`C[P@H]CC`).
     pub fn unchecked(&self) -> usize {
         self.as_in_texts().marks.unchecked_count()
     }
 
-    /// The graph with the marks that can be compared with the coordinates of a text.
+    /// Returns the graph with the marks that can be compared with the coordinates of a text.
     fn as_in_texts(&self) -> &LabelledGraph {
         self.without_hydrogens.as_deref().unwrap_or(&self.graph)
     }
@@ -159,8 +159,8 @@ impl SmilesMolecule {
         Ok(AtomMapping { file, asked, colours, unclear, orders, are_all })
     }
 
-    /// The atom order of a conformer whose atoms lie at `points`, in Å: for each atom of the SMILES, the number of the file's atom,
-    /// from 0. Of all orders that preserve bonds and stereo, it is the one with the smallest numbers first. Also returns the stereo
+    /// Returns the atom order of a conformer whose atoms lie at `points`, in Å: for each atom of the SMILES, the number of the file's
+    /// atom, from 0. Of all orders that preserve bonds and stereo, it is the one with the smallest numbers first. Also returns the stereo
     /// of the coordinates that the SMILES leaves open.
     ///
     /// # Errors
@@ -191,7 +191,7 @@ impl SmilesMolecule {
         Ok((order, open))
     }
 
-    /// Which marks agree with a conformer whose atoms lie at `points`, in Å, in the order of the text.
+    /// Returns which marks agree with a conformer whose atoms lie at `points`, in Å, in the order of the text.
     pub fn agreement(&self, points: &[[f64; 3]]) -> StereoAgreement {
         let graph = self.as_in_texts();
         marked(graph, &self.handedness().agreement(graph, &|atom| position(&self.graph, points, atom)))
@@ -233,12 +233,12 @@ enum MappingFailure {
 }
 
 impl AtomMapping {
-    /// Whether the SMILES has stereo marks that are not compared with the file's coordinates.
+    /// Returns whether the SMILES has stereo marks that are not compared with the file's coordinates.
     pub fn has_unchecked_stereo(&self) -> bool {
         self.asked.marks.unchecked_count() > 0
     }
 
-    /// The first order that preserves the stereo of the coordinates, as atoms of the file's graph.
+    /// Returns the first order that preserves the stereo of the coordinates, as atoms of the file's graph.
     fn order(&self, points: &[[f64; 3]]) -> Result<Vec<u32>, MappingFailure> {
         let bond_orders = self.unclear.bond_orders(&|atom| self.place(points, atom));
         let conformer = MappedConformer { mapping: self, points, bond_orders };
@@ -261,7 +261,7 @@ impl AtomMapping {
         Err(if found == IdenticalAtoms::Unknown { MappingFailure::TooMuch } else { MappingFailure::Stereo })
     }
 
-    /// The position of an atom of the file's graph, in Å.
+    /// Returns the position of an atom of the file's graph, in Å.
     fn place(&self, points: &[[f64; 3]], atom: u32) -> [f64; 3] {
         position(&self.file, points, atom as usize)
     }
@@ -276,23 +276,23 @@ struct MappedConformer<'a> {
 }
 
 impl MappedConformer<'_> {
-    /// The position of the image of an atom, in Å.
+    /// Returns the position of the image of an atom, in Å.
     fn place(&self, images: &[u32], atom: usize) -> [f64; 3] {
         self.mapping.place(self.points, images[atom])
     }
 
-    /// Whether an atom order preserves the bond orders.
+    /// Returns whether an atom order preserves the bond orders.
     fn has_bonds(&self, images: &[u32]) -> bool {
         let unclear = &self.mapping.unclear;
         unclear.is_empty() || (0..images.len()).all(|atom| unclear.agree_at(atom, images, &self.bond_orders))
     }
 
-    /// Whether an atom order preserves all marks.
+    /// Returns whether an atom order preserves all marks.
     fn has_stereo(&self, images: &[u32]) -> bool {
         self.mapping.asked.marks.agreement(&|atom| self.place(images, atom)).all(|agrees| agrees)
     }
 
-    /// The first atom order that preserves the bond orders, and all marks if `marks` is set, beyond those that the mapping lists.
+    /// Returns the first atom order that preserves the bond orders, and all marks if `marks` is set, beyond those that the mapping lists.
     fn search(&self, marks: bool) -> IdenticalAtoms {
         let AtomMapping { file, asked, colours, unclear, are_all, .. } = self.mapping;
         if *are_all {
@@ -305,7 +305,7 @@ impl MappedConformer<'_> {
     }
 }
 
-/// The position of an atom of a graph, in Å. An atom without a point gets NaN, so no comparison with it holds.
+/// Returns the position of an atom of a graph, in Å. An atom without a point gets NaN, so no comparison with it holds.
 fn position(graph: &LabelledGraph, points: &[[f64; 3]], atom: usize) -> [f64; 3] {
     let point = graph.places[atom].and_then(|at| points.get(at as usize));
     point.copied().unwrap_or([f64::NAN; 3])
@@ -325,7 +325,7 @@ fn marked(graph: &LabelledGraph, agrees: &[bool]) -> StereoAgreement {
     }
 }
 
-/// The number of an atom of the graph in the SMILES, from 1.
+/// Returns the number of an atom of the graph in the SMILES, from 1.
 fn number(graph: &LabelledGraph, atom: usize) -> usize {
     graph.places[atom].map_or(0, |at| at as usize + 1)
 }
@@ -339,7 +339,7 @@ fn graphs_differ(asked: &LabelledGraph, file: &LabelledGraph) -> Mismatch {
     labels_differ(asked, file).map_or(Mismatch::Bonds, Mismatch::Atoms)
 }
 
-/// A sentence on the first atom of the SMILES that the file lacks; `None` if the labels agree.
+/// Returns a sentence on the first atom of the SMILES that the file lacks; `None` if the labels agree.
 fn labels_differ(asked: &LabelledGraph, file: &LabelledGraph) -> Option<String> {
     let (missing, extra) = (first_lacking(asked, file)?, first_lacking(file, asked)?);
     if missing.to_string() == extra.to_string() {
@@ -348,7 +348,7 @@ fn labels_differ(asked: &LabelledGraph, file: &LabelledGraph) -> Option<String> 
     Some(format!("{missing} is missing, {extra} is over"))
 }
 
-/// The first label of a graph, in ascending order, that another graph has less often.
+/// Returns the first label of a graph, in ascending order, that another graph has less often.
 fn first_lacking(graph: &LabelledGraph, other: &LabelledGraph) -> Option<Label> {
     let mut labels = graph.labels.clone();
     labels.sort_unstable();

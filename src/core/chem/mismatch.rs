@@ -55,20 +55,20 @@ pub struct StereoDifference {
 }
 
 impl Mismatch {
-    /// The mismatch for a SMILES with this problem.
+    /// Returns the mismatch for a SMILES with this problem.
     pub fn of_smiles(smiles: &str, problem: &SmilesProblem) -> Self {
         Mismatch::Smiles(SmilesError::new(smiles, problem).to_string())
     }
 }
 
 impl StereoDifference {
-    /// The number of differing stereocentres and double bonds.
+    /// Returns the number of differing stereocentres and double bonds.
     #[must_use]
     pub fn len(&self) -> usize {
         self.centres.len() + self.double_bonds.len()
     }
 
-    /// Whether nothing differs.
+    /// Returns whether nothing differs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -87,7 +87,7 @@ impl Molecule {
         graph.and_then(|graph| of(graph).try_into()).map_err(|problem| SmilesError::new(smiles, &problem))
     }
 
-    /// The pairs of bonded atoms, each once, the smaller number first, sorted.
+    /// Returns the pairs of bonded atoms, each once, the smaller number first, sorted.
     pub fn pairs(&self) -> Vec<[usize; 2]> {
         let mut pairs: Vec<[usize; 2]> = self
             .bonds
@@ -98,7 +98,7 @@ impl Molecule {
         pairs
     }
 
-    /// Whether an atom is a terminal O or N whose neighbour has another one with the other bond order (single or double).
+    /// Returns whether an atom is a terminal O or N whose neighbour has another one with the other bond order (single or double).
     pub(crate) fn has_twin(&self, atom: usize) -> bool {
         let is_end = |at: usize| matches!(self.atoms[at].element, 7 | 8) && self.neighbours[at].len() == 1;
         let [own] = self.neighbours[atom][..] else { return false };
@@ -119,7 +119,7 @@ impl Molecule {
         Molecule { atoms: graph.atoms, bonds: graph.bonds, hydrogens, neighbours, in_ring: Vec::new() }
     }
 
-    /// The elements of its atoms, sorted. Molecules with different elements differ.
+    /// Returns the elements of its atoms, sorted. Molecules with different elements differ.
     pub(crate) fn elements(&self) -> Vec<u8> {
         let mut elements: Vec<u8> = self.atoms.iter().map(|atom| atom.element).collect();
         elements.sort_unstable();

@@ -52,7 +52,7 @@ impl OpenStereo {
         open
     }
 
-    /// Whether a place has a mark. A mark that RDKit drops decides nothing, but it is not left open either.
+    /// Returns whether a place has a mark. A mark that RDKit drops decides nothing, but it is not left open either.
     fn is_marked(&self, marks: &StereoMarks, place: usize) -> bool {
         let Some(centre) = self.centres.get(place) else {
             let atoms = self.double_bonds[place - self.centres.len()].atoms;
@@ -62,7 +62,7 @@ impl OpenStereo {
         marks.centres.iter().any(|mark| mark.atom == centre.atom) || marks.dropped.contains(&centre.atom)
     }
 
-    /// Whether the neighbours of a place all look different.
+    /// Returns whether the neighbours of a place all look different.
     fn neighbours_differ(&self, graph: &LabelledGraph, colours: &[u64], place: usize) -> bool {
         let Some(centre) = self.centres.get(place) else {
             let [a, b] = self.double_bonds[place - self.centres.len()].atoms;
@@ -71,12 +71,12 @@ impl OpenStereo {
         all_differ(centre.neighbours.iter().flatten().map(|atom| colours[*atom]))
     }
 
-    /// Whether nothing can be open, whatever the coordinates.
+    /// Returns whether nothing can be open, whatever the coordinates.
     fn is_empty(&self) -> bool {
         self.certain.is_empty() && self.dependent.is_empty() && self.polyhedra.is_empty()
     }
 
-    /// The atoms and double bonds that have stereo in a conformer but no mark.
+    /// Returns the atoms and double bonds that have stereo in a conformer but no mark.
     pub(super) fn found(&mut self, graph: &LabelledGraph, place: &dyn Fn(usize) -> [f64; 3]) -> StereoPlaces {
         if self.is_empty() {
             return StereoPlaces::default();
@@ -113,8 +113,8 @@ impl OpenStereo {
         places
     }
 
-    /// Whether the molecule stays the same with one place inverted, which means that this place has no stereo. If there is too much
-    /// symmetry to decide, the place counts as having none.
+    /// Returns whether the molecule stays the same with one place inverted, which means that this place has no stereo. If there is too
+    /// much symmetry to decide, the place counts as having none.
     fn is_mirrored(&self, graph: &LabelledGraph, senses: &[Option<bool>], mirrored: usize) -> bool {
         let mirror = MirrorImage { stereo: self, senses, mirrored };
         let colours = colours([graph; 2], BondColours::LeftOut);
@@ -133,7 +133,7 @@ struct MirrorImage<'a> {
 }
 
 impl MirrorImage<'_> {
-    /// Whether each place that is complete once `last` has an image may have the place that it is mapped to.
+    /// Returns whether each place that is complete once `last` has an image may have the place that it is mapped to.
     fn allows(&self, last: usize, images: &[u32]) -> bool {
         let OpenStereo { centres, double_bonds, .. } = self.stereo;
         let image = |atom: usize| images[atom] as usize;
@@ -147,7 +147,7 @@ impl MirrorImage<'_> {
             })
     }
 
-    /// Whether a place keeps its sense in its image, or inverts it if it is the mirrored one. An unknown sense counts as kept.
+    /// Returns whether a place keeps its sense in its image, or inverts it if it is the mirrored one. An unknown sense counts as kept.
     fn keeps(&self, at: usize, image: Option<MarkImage>) -> bool {
         let after = image.and_then(|image| Some(self.senses[image.index]? ^ image.inverted));
         match (self.senses[at], after) {
@@ -157,7 +157,7 @@ impl MirrorImage<'_> {
     }
 }
 
-/// Whether an unmarked atom has four to six neighbours that can be arranged around it in more than one way.
+/// Returns whether an unmarked atom has four to six neighbours that can be arranged around it in more than one way.
 fn has_corners(graph: &LabelledGraph, colours: &[u64], atom: usize) -> bool {
     if graph.labels[atom].element < LIGHTEST_POLYHEDRON || is_marked_polyhedron(graph, atom) {
         return false;
@@ -187,7 +187,7 @@ fn is_polyhedral(graph: &LabelledGraph, atom: usize, place: &dyn Fn(usize) -> [f
     is_polyhedron(place(atom), graph.neighbours[atom].iter().map(|link| place(link.atom as usize)))
 }
 
-/// The centres and double bonds that can have stereo. Two equal branches without any stereo of their own rule a place out.
+/// Returns the centres and double bonds that can have stereo. Two equal branches without any stereo of their own rule a place out.
 fn possible(graph: &LabelledGraph, colours: &[u64]) -> (Vec<TetrahedralMark>, Vec<DoubleBondMark>) {
     let mut centres: Vec<TetrahedralMark> = (0..graph.labels.len())
         .filter(|atom| {
@@ -220,7 +220,7 @@ fn possible(graph: &LabelledGraph, colours: &[u64]) -> (Vec<TetrahedralMark>, Ve
     }
 }
 
-/// One of the two neighbours of a double-bond atom, if both look the same.
+/// Returns one of the two neighbours of a double-bond atom, if both look the same.
 fn twin(graph: &LabelledGraph, colours: &[u64], atom: usize, across: usize) -> Option<u32> {
     let mut others =
         graph.neighbours[atom].iter().map(|link| link.atom).filter(|other| *other as usize != across);
@@ -232,20 +232,20 @@ fn around(graph: &LabelledGraph, atom: usize) -> Vec<u32> {
     graph.neighbours[atom].iter().map(|link| link.atom).collect()
 }
 
-/// Whether three branches of an atom look the same and the fourth does not, as at the bridgeheads of adamantane. RDKit does not
+/// Returns whether three branches of an atom look the same and the fourth does not, as at the bridgeheads of adamantane. RDKit does not
 /// take such an atom for a stereocentre.
 fn has_three_equal_branches(graph: &LabelledGraph, colours: &[u64], atom: usize) -> bool {
     alike(graph, colours, atom).contains(&3)
 }
 
-/// Whether two branches of an atom look the same and contain nothing with stereo.
+/// Returns whether two branches of an atom look the same and contain nothing with stereo.
 fn has_equal_branches(graph: &LabelledGraph, colours: &[u64], has_stereo: &[bool], atom: usize) -> bool {
     let around = around(graph, atom);
     let has_twin = |a: &u32| around.iter().any(|b| a != b && colours[*a as usize] == colours[*b as usize]);
     around.iter().any(|a| has_twin(a) && is_plain(graph, has_stereo, atom, *a))
 }
 
-/// Whether the branch of an atom that starts at a neighbour contains nothing with stereo and does not lead back to the atom.
+/// Returns whether the branch of an atom that starts at a neighbour contains nothing with stereo and does not lead back to the atom.
 fn is_plain(graph: &LabelledGraph, has_stereo: &[bool], atom: usize, start: u32) -> bool {
     let around = around(graph, atom);
     let (mut seen, mut next) = (vec![start], 0);
@@ -267,8 +267,8 @@ fn is_plain(graph: &LabelledGraph, has_stereo: &[bool], atom: usize, start: u32)
     true
 }
 
-/// An atom that RDKit considers as a stereocentre: one with four neighbours, at most one of them an implied hydrogen; or sulfur or
-/// selenium with three neighbours and valence 4, or valence 3 and a charge of +1.
+/// Returns an atom that RDKit considers as a stereocentre: one with four neighbours, at most one of them an implied hydrogen; or sulfur
+/// or selenium with three neighbours and valence 4, or valence 3 and a charge of +1.
 fn possible_centre(graph: &LabelledGraph, atom: usize) -> Option<TetrahedralMark> {
     let (label, around) = (&graph.labels[atom], around(graph, atom));
     let tetrahedral = around.len() == 4 || around.len() == 3 && label.hydrogens == 1;
@@ -285,7 +285,7 @@ fn possible_centre(graph: &LabelledGraph, atom: usize) -> Option<TetrahedralMark
     Some(TetrahedralMark { atom, neighbours, has_lone_pair, counterclockwise: true })
 }
 
-/// A double bond outside of small rings, with neighbours on each side.
+/// Returns a double bond outside of small rings, with neighbours on each side.
 fn possible_bond(graph: &LabelledGraph, [a, b]: [usize; 2]) -> Option<DoubleBondMark> {
     let (at_a, at_b) = (Substituents::new(graph, a, b)?, Substituents::new(graph, b, a)?);
     let ring = ring_size(graph, a, b);
@@ -323,7 +323,7 @@ impl Substituents {
     }
 }
 
-/// The size of the smallest ring with this bond; [`SMALLEST_RING`] also if the ring is larger or there is none.
+/// Returns the size of the smallest ring with this bond; [`SMALLEST_RING`] also if the ring is larger or there is none.
 pub(super) fn ring_size(graph: &LabelledGraph, a: usize, b: usize) -> usize {
     let mut seen = vec![a];
     let mut shell = vec![a];

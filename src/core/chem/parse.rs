@@ -25,7 +25,7 @@ struct OpenRing {
 
 /// What precedes the current position.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Preceding {
+enum PreviousItem {
     /// Nothing, or `.`: an atom must follow.
     Start,
     /// An atom, a ring number or `)`: anything may follow, also the end.
@@ -50,7 +50,7 @@ struct Parser<'t> {
     rings: HashMap<u32, OpenRing>,
     /// The ring bonds that are closed, with their numbers.
     closed: Vec<(u32, usize)>,
-    before: Preceding,
+    before: PreviousItem,
 }
 
 impl Graph {
@@ -68,7 +68,7 @@ impl Graph {
             first_bonds: Vec::new(),
             rings: HashMap::new(),
             closed: Vec::new(),
-            before: Preceding::Start,
+            before: PreviousItem::Start,
         };
         while parser.at < smiles.len() {
             parser.step()?;
@@ -87,7 +87,7 @@ impl<'t> Parser<'t> {
     }
 
     fn end(mut self) -> Result<Graph, SmilesProblem> {
-        if self.before != Preceding::Complete && !self.text.is_empty() {
+        if self.before != PreviousItem::Complete && !self.text.is_empty() {
             return self.error("ends where an atom is expected");
         }
         if !self.branches.is_empty() {
@@ -107,21 +107,21 @@ impl<'t> Parser<'t> {
         let rest = self.rest();
         match rest[0] {
             b'0'..=b'9' | b'%' => self.ring(),
-            b'(' if self.before == Preceding::Complete => {
+            b'(' if self.before == PreviousItem::Complete => {
                 // Wherever the text is complete, there is an active atom.
                 self.branches.extend(self.active);
-                self.pass(1, Preceding::Opened)
+                self.pass(1, PreviousItem::Opened)
             }
-            b')' if self.before == Preceding::Complete => match self.branches.pop() {
+            b')' if self.before == PreviousItem::Complete => match self.branches.pop() {
                 Some(atom) => {
                     self.active = Some(atom);
-                    self.pass(1, Preceding::Complete)
+                    self.pass(1, PreviousItem::Complete)
                 }
                 None => self.error("`)` without `(`"),
             },
-            b'.' if self.before == Preceding::Complete => {
+            b'.' if self.before == PreviousItem::Complete => {
                 self.active = None;
-                self.pass(1, Preceding::Start)
+                self.pass(1, PreviousItem::Start)
             }
             _ => match symbol(rest) {
                 Some((symbol, length)) => self.bond(symbol, length),
@@ -130,7 +130,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn pass(&mut self, bytes: usize, before: Preceding) -> Result<(), SmilesProblem> {
+    fn pass(&mut self, bytes: usize, before: PreviousItem) -> Result<(), SmilesProblem> {
         self.at += bytes;
         self.before = before;
         Ok(())
@@ -138,8 +138,8 @@ impl<'t> Parser<'t> {
 
     fn bond(&mut self, symbol: Symbol, length: usize) -> Result<(), SmilesProblem> {
         match self.before {
-            Preceding::Complete => self.pass(length, Preceding::Bond(symbol)),
-            Preceding::Opened => self.pass(length, Preceding::OpenedBond(symbol)),
+            PreviousItem::Complete => self.pass(length, PreviousItem::Bond(symbol)),
+            PreviousItem::Opened => self.pass(length, PreviousItem::OpenedBond(symbol)),
             _ => self.error("bond without an atom before it"),
         }
     }
@@ -155,7 +155,7 @@ impl<'t> Parser<'t> {
             }
         };
         let symbol = match self.before {
-            Preceding::Bond(symbol) | Preceding::OpenedBond(symbol) => Some(symbol),
+            PreviousItem::Bond(symbol) | PreviousItem::OpenedBond(symbol) => Some(symbol),
             _ => None,
         };
         let new = self.graph.atoms.len();
@@ -169,7 +169,7 @@ impl<'t> Parser<'t> {
             self.graph.written[new].push(bond);
         }
         self.active = Some(new);
-        self.pass(length, Preceding::Complete)
+        self.pass(length, PreviousItem::Complete)
     }
 
     /// Adds the bond between an atom and a later one, and returns its index.
@@ -194,8 +194,8 @@ impl<'t> Parser<'t> {
 
     fn ring(&mut self) -> Result<(), SmilesProblem> {
         let symbol = match self.before {
-            Preceding::Complete => None,
-            Preceding::Bond(symbol) => Some(symbol),
+            PreviousItem::Complete => None,
+            PreviousItem::Bond(symbol) => Some(symbol),
             _ => return self.error("ring number without an atom before it"),
         };
         let Some((number, length)) = ring_number(self.rest()) else {
@@ -216,7 +216,7 @@ impl<'t> Parser<'t> {
                 self.closed.push((number, bond));
             }
         }
-        self.pass(length, Preceding::Complete)
+        self.pass(length, PreviousItem::Complete)
     }
 
     /// Adds a ring bond; its index.
@@ -247,7 +247,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The atom of the organic subset at the start of a text, and its length in bytes.
+/// Returns the atom of the organic subset at the start of a text, and its length in bytes.
 fn organic(text: &[u8]) -> Option<(Atom, usize)> {
     let two = text.get(1).copied();
     let (element, length) = match text[0] {
@@ -267,7 +267,7 @@ fn organic(text: &[u8]) -> Option<(Atom, usize)> {
     Some((Atom { element, aromatic: text[0].is_ascii_lowercase(), ..Atom::default() }, length))
 }
 
-/// The bond symbol at the start of a text, and its length in bytes.
+/// Returns the bond symbol at the start of a text, and its length in bytes.
 fn symbol(text: &[u8]) -> Option<(Symbol, usize)> {
     let two = text.get(1).copied();
     Some(match text[0] {
@@ -287,7 +287,7 @@ fn symbol(text: &[u8]) -> Option<(Symbol, usize)> {
     })
 }
 
-/// The ring number at the start of a text (`1`, `%12`, `%(5)` to `%(12345)`), and its length in bytes.
+/// Returns the ring number at the start of a text (`1`, `%12`, `%(5)` to `%(12345)`), and its length in bytes.
 fn ring_number(text: &[u8]) -> Option<(u32, usize)> {
     let digit = |at: usize| text.get(at).filter(|b| b.is_ascii_digit()).map(|b| u32::from(b - b'0'));
     if text[0] != b'%' {

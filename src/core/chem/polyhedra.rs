@@ -35,7 +35,7 @@ const OCTAHEDRAL: [&str; 30] = [
     "zxZXyY", "zxZXYy", "zxZYyX", "zxZYXy", "zZxyXY", "zZxyYX", "zZxXyY", "zZxXYy", "zZxYyX", "zZxYXy",
 ];
 
-/// The ideal position of a corner, as a unit vector.
+/// Returns the ideal position of a corner, as a unit vector.
 fn corner(letter: u8) -> [f64; 3] {
     let side = 0.75_f64.sqrt();
     match letter {
@@ -51,7 +51,7 @@ fn corner(letter: u8) -> [f64; 3] {
 }
 
 impl PolyhedralMark {
-    /// The mark of an atom; `None` if the class or its number is unknown, or if neighbours are missing.
+    /// Returns the mark of an atom; `None` if the class or its number is unknown, or if neighbours are missing.
     pub(super) fn new(atom: usize, chirality: Chirality, neighbours: Vec<usize>) -> Option<Self> {
         let (table, number): (&[&str], u32) = match chirality {
             Chirality::SquarePlanar(number) => (&SQUARE_PLANAR, number),
@@ -63,18 +63,18 @@ impl PolyhedralMark {
         (corners.len() == neighbours.len()).then_some(PolyhedralMark { atom, neighbours, corners })
     }
 
-    /// The atom and its neighbours.
+    /// Returns the atom and its neighbours.
     pub(super) fn all(&self) -> impl Iterator<Item = usize> {
         self.neighbours.iter().copied().chain([self.atom])
     }
 
-    /// The same mark with renumbered atoms; `None` if `number` drops one of them.
+    /// Returns the same mark with renumbered atoms; `None` if `number` drops one of them.
     pub(super) fn renumbered(&self, number: impl Fn(usize) -> Option<usize>) -> Option<Self> {
         let neighbours = self.neighbours.iter().map(|atom| number(*atom)).collect::<Option<_>>()?;
         Some(PolyhedralMark { atom: number(self.atom)?, neighbours, corners: self.corners })
     }
 
-    /// Whether another mark has the same meaning in a molecule whose atoms are the images of this one's under `image`.
+    /// Returns whether another mark has the same meaning in a molecule whose atoms are the images of this one's under `image`.
     pub(super) fn is_that_of(&self, other: &PolyhedralMark, image: impl Fn(usize) -> usize) -> bool {
         // The ideal corners stand in for a conformer, so no table of equivalent numbers is needed.
         if image(self.atom) != other.atom {
@@ -87,7 +87,7 @@ impl PolyhedralMark {
         agrees == Some(true)
     }
 
-    /// Whether coordinates agree with the mark; `None` if they do not form this polyhedron. `place` gives the position of an atom
+    /// Returns whether coordinates agree with the mark; `None` if they do not form this polyhedron. `place` gives the position of an atom
     /// in Å.
     pub fn agrees(&self, place: impl Fn(usize) -> [f64; 3]) -> Option<bool> {
         let centre = place(self.atom);
@@ -110,7 +110,7 @@ impl PolyhedralMark {
     }
 }
 
-/// Whether RDKit would write a non-tetrahedral class for neighbours at these positions: a square, a bipyramid, an octahedron, or
+/// Returns whether RDKit would write a non-tetrahedral class for neighbours at these positions: a square, a bipyramid, an octahedron, or
 /// one of these without a corner.
 pub(super) fn is_polyhedron(centre: [f64; 3], neighbours: impl Iterator<Item = [f64; 3]>) -> bool {
     let bonds: Option<Vec<[f64; 3]>> = neighbours.map(|place| unit(minus(place, centre))).collect();
@@ -122,7 +122,7 @@ pub(super) fn is_polyhedron(centre: [f64; 3], neighbours: impl Iterator<Item = [
     })
 }
 
-/// The pairs of neighbours that lie opposite to one another.
+/// Returns the pairs of neighbours that lie opposite to one another.
 fn opposites(bonds: &[[f64; 3]]) -> Vec<[usize; 2]> {
     let pairs = (0..bonds.len()).flat_map(|i| (0..i).map(move |j| [j, i]));
     pairs.filter(|[j, i]| dot(bonds[*j], bonds[*i]) < OPPOSITE_COSINE).collect()

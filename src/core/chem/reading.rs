@@ -37,13 +37,13 @@ impl<'t> SmilesReading<'t> {
         Ok(SmilesReading { text, written, removed, molecule, aromatic, marks })
     }
 
-    /// Its stereo marks, by atoms as written. Those that RDKit drops are listed as such.
+    /// Returns its stereo marks, by atoms as written. Those that RDKit drops are listed as such.
     pub fn marks(&self) -> &StereoMarks {
         &self.marks
     }
 
-    /// Whether an enriched text can express the SMILES exactly: it has no removable hydrogens, no map numbers, no dative arrows, no
-    /// bonds of order zero, and no radicals that a text cannot express.
+    /// Returns whether an enriched text can express the SMILES exactly: it has no removable hydrogens, no map numbers, no dative arrows,
+    /// no bonds of order zero, and no radicals that a text cannot express.
     pub fn is_as_in_texts(&self) -> bool {
         !self.removed.contains(&true)
             && self.written.atoms.iter().all(|atom| atom.map == 0)
@@ -52,8 +52,8 @@ impl<'t> SmilesReading<'t> {
     }
 }
 
-/// The molecule of a graph without some of its hydrogens. Without bond orders nothing is known about charges, so there is nothing to
-/// sanitise.
+/// Returns the molecule of a graph without some of its hydrogens. Without bond orders nothing is known about charges, so there is nothing
+/// to sanitise.
 pub(super) fn sanitised(graph: &Graph, removed: &[bool]) -> Result<Molecule, SmilesProblem> {
     let bare = match removed.contains(&true) {
         true => graph.without_hydrogens(),

@@ -24,7 +24,7 @@ struct Rotors<'m> {
 }
 
 impl Molecule {
-    /// The number of rotatable bonds: RDKit's `CalcNumRotatableBonds` with its default, the strict definition. Amides, esters and
+    /// Returns the number of rotatable bonds: RDKit's `CalcNumRotatableBonds` with its default, the strict definition. Amides, esters and
     /// similar groups do not turn, and neither do bonds whose turning moves no heavy atom (`CF3`, *tert*-butyl, nitriles).
     ///
     /// Hydrogen atoms never count as neighbours.
@@ -33,14 +33,14 @@ impl Molecule {
         rotors.single_bonds().filter(|atoms| rotors.is_rotatable(*atoms)).count()
     }
 
-    /// The torsions about single bonds outside rings, in the order of the bonds: `[beside a, a, b, beside b]`. Both atoms of the
+    /// Returns the torsions about single bonds outside rings, in the order of the bonds: `[beside a, a, b, beside b]`. Both atoms of the
     /// bond have another neighbour that is not hydrogen, of which the first in the order of atoms is taken, and no triple bond.
     pub fn torsions(&self) -> Vec<[usize; 4]> {
         let rotors = Rotors::new(self);
         rotors.single_bonds().filter_map(|atoms| rotors.torsion(atoms)).collect()
     }
 
-    /// The number of atoms that are not hydrogen.
+    /// Returns the number of atoms that are not hydrogen.
     pub fn heavy_atoms(&self) -> usize {
         self.atoms.iter().filter(|atom| atom.element != 1).count()
     }
@@ -68,14 +68,14 @@ impl<'m> Rotors<'m> {
         self.molecule.atoms[atom].element
     }
 
-    /// The neighbours of an atom that are not hydrogen, with the bonds to them.
+    /// Returns the neighbours of an atom that are not hydrogen, with the bonds to them.
     fn heavy_beside(&self, atom: usize) -> impl Iterator<Item = (usize, usize)> {
         let bonds = self.molecule.neighbours[atom].iter();
         let beside = bonds.map(move |bond| (self.molecule.bonds[*bond].other(atom), *bond));
         beside.filter(|(other, _)| self.element(*other) != 1)
     }
 
-    /// The bonds that may turn: single, outside rings, with a further neighbour at both ends and no triple bond.
+    /// Returns the bonds that may turn: single, outside rings, with a further neighbour at both ends and no triple bond.
     fn single_bonds(&self) -> impl Iterator<Item = [usize; 2]> {
         let bonds = self.molecule.bonds.iter().zip(&self.single_outside);
         let single = bonds.filter(|(_, is_single)| **is_single).map(|(bond, _)| bond.atoms);
@@ -88,25 +88,25 @@ impl<'m> Rotors<'m> {
         self.element(atom) != 1 && self.degree[atom] > 1 && !has_triple
     }
 
-    /// Whether a bond of [`Rotors::single_bonds`] turns. RDKit's pattern asks only of its first atom whether it is stiff, and a bond
-    /// matches in either direction.
+    /// Returns whether a bond of [`Rotors::single_bonds`] turns. RDKit's pattern asks only of its first atom whether it is stiff, and a
+    /// bond matches in either direction.
     fn is_rotatable(&self, [a, b]: [usize; 2]) -> bool {
         let has_cap = self.is_cap(a) || self.is_cap(b);
         let is_stiff = self.is_stiff(a) && self.is_stiff(b);
         !has_cap && !is_stiff
     }
 
-    /// The torsion about a bond of [`Rotors::single_bonds`].
+    /// Returns the torsion about a bond of [`Rotors::single_bonds`].
     fn torsion(&self, [a, b]: [usize; 2]) -> Option<[usize; 4]> {
         Some([self.first_beside(a, b)?, a, b, self.first_beside(b, a)?])
     }
 
-    /// The first neighbour of an atom that is neither `other` nor hydrogen.
+    /// Returns the first neighbour of an atom that is neither `other` nor hydrogen.
     fn first_beside(&self, atom: usize, other: usize) -> Option<usize> {
         self.heavy_beside(atom).map(|(beside, _)| beside).filter(|beside| *beside != other).min()
     }
 
-    /// Whether an atom is a cap with threefold symmetry: `C(F)(F)F`, `C(Cl)(Cl)Cl`, `C(Br)(Br)Br`, `C([CH3])([CH3])[CH3]`.
+    /// Returns whether an atom is a cap with threefold symmetry: `C(F)(F)F`, `C(Cl)(Cl)Cl`, `C(Br)(Br)Br`, `C([CH3])([CH3])[CH3]`.
     fn is_cap(&self, atom: usize) -> bool {
         if self.element(atom) != CARBON || self.aromatic[atom] {
             return false;
@@ -117,7 +117,7 @@ impl<'m> Rotors<'m> {
         ends.chunk_by(u8::eq).any(|equal| equal.len() > 2)
     }
 
-    /// The element of an atom that three of can make a cap: a halogen or the carbon of a methyl.
+    /// Returns the element of an atom that three of can make a cap: a halogen or the carbon of a methyl.
     fn cap_end(&self, atom: usize) -> Option<u8> {
         let element = self.element(atom);
         let is_methyl = element == CARBON && self.hydrogens(atom) == 3;
@@ -130,8 +130,8 @@ impl<'m> Rotors<'m> {
         self.molecule.hydrogens[atom] as usize + beside
     }
 
-    /// Whether an atom belongs to an amide or a similar group: a carbon with three neighbours, one of them doubly bonded N, O or S,
-    /// beside a nitrogen, oxygen or sulfur outside rings, or the latter.
+    /// Returns whether an atom belongs to an amide or a similar group: a carbon with three neighbours, one of them doubly bonded N, O or
+    /// S, beside a nitrogen, oxygen or sulfur outside rings, or the latter.
     fn is_stiff(&self, atom: usize) -> bool {
         let mut beside = self.heavy_beside(atom).filter(|(_, bond)| self.single_outside[*bond]);
         if self.is_acyl(atom) {

@@ -23,7 +23,7 @@ pub struct Scaffold {
 }
 
 impl Scaffold {
-    /// The scaffold of a SMILES; `None` if it has no ring.
+    /// Returns the scaffold of a SMILES; `None` if it has no ring.
     ///
     /// # Errors
     /// If RDKit would refuse the SMILES, or it has more heavy atoms than `limit`.
@@ -33,8 +33,8 @@ impl Scaffold {
         Ok(Scaffold::of_molecule(&molecule, &aromatic))
     }
 
-    /// The scaffold of a molecule whose hydrogens that a count can replace are counted; `None` if it has no ring. `aromatic` says by
-    /// bond whether it is aromatic.
+    /// Returns the scaffold of a molecule whose hydrogens that a count can replace are counted; `None` if it has no ring. `aromatic` says
+    /// by bond whether it is aromatic.
     pub(super) fn of_molecule(molecule: &Molecule, aromatic: &[bool]) -> Option<Self> {
         let in_ring = molecule.in_ring();
         if !in_ring.contains(&true) {
@@ -44,12 +44,12 @@ impl Scaffold {
         Some(Scaffold { key: key(&graph), graph })
     }
 
-    /// A hash that all molecules with this scaffold share. Other scaffolds hardly ever have it.
+    /// Returns a hash that all molecules with this scaffold share. Other scaffolds hardly ever have it.
     pub fn key(&self) -> u64 {
         self.key
     }
 
-    /// Whether another scaffold is the same. If there is too much symmetry to decide, the answer is no.
+    /// Returns whether another scaffold is the same. If there is too much symmetry to decide, the answer is no.
     pub fn is_same(&self, other: &Scaffold) -> bool {
         self.key == other.key && are_isomorphic(&self.graph, &other.graph)
     }
@@ -74,7 +74,7 @@ impl Parts {
         Parts { core, kept }
     }
 
-    /// The scaffold as a graph. Its atoms are in the order of the molecule.
+    /// Returns the scaffold as a graph. Its atoms are in the order of the molecule.
     fn labelled(&self, molecule: &Molecule, aromatic: &[bool]) -> LabelledGraph {
         let order = |bond: usize| if aromatic[bond] { Order::Aromatic } else { molecule.bonds[bond].order };
         let mut places = vec![0u32; self.kept.len()];
@@ -108,7 +108,7 @@ impl Parts {
         (0..self.kept.len()).filter(|at| self.kept[*at])
     }
 
-    /// The bonds of an atom within the scaffold.
+    /// Returns the bonds of an atom within the scaffold.
     fn bonds(&self, molecule: &Molecule, at: usize) -> impl Iterator<Item = usize> {
         molecule.neighbours[at].iter().copied().filter(move |bond| self.kept[molecule.bonds[*bond].other(at)])
     }

@@ -40,13 +40,13 @@ pub(crate) fn colours<const N: usize>(graphs: [&LabelledGraph; N], bonds: BondCo
     }
 }
 
-/// Whether two lists hold the same colours, each equally often.
+/// Returns whether two lists hold the same colours, each equally often.
 pub(crate) fn are_same(colours: &[Vec<u64>; 2]) -> bool {
     let [a, b] = colours.each_ref().map(|colours| sorted(colours.iter().copied()));
     a == b
 }
 
-/// Whether no colour occurs twice.
+/// Returns whether no colour occurs twice.
 pub(super) fn all_differ(colours: impl Iterator<Item = u64>) -> bool {
     sorted(colours).windows(2).all(|pair| pair[0] != pair[1])
 }
@@ -100,7 +100,7 @@ fn hash(label: &Label) -> u64 {
     parts.into_iter().fold(SIDE, |all, part| mixed(all ^ part))
 }
 
-/// The finaliser of SplitMix64.
+/// Returns the finaliser of SplitMix64.
 fn mixed(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -111,7 +111,7 @@ fn mixed(value: u64) -> u64 {
 /// Whether to continue after an atom got its image. All atoms before it in the order of the search have theirs.
 pub(crate) type PlacementRule<'a> = dyn Fn(usize, &[u32]) -> bool + 'a;
 
-/// The first isomorphism from `a` to `b` that `allows` accepts at each of its atoms, as images of the atoms of `a`: the smallest
+/// Returns the first isomorphism from `a` to `b` that `allows` accepts at each of its atoms, as images of the atoms of `a`: the smallest
 /// images first. Bond orders count.
 pub(crate) fn first_order(
     a: &LabelledGraph,
@@ -150,7 +150,7 @@ pub(crate) struct Search<'g> {
 }
 
 impl<'g> Search<'g> {
-    /// A search between two graphs of the same size. `sequence` contains each atom once.
+    /// Returns a search between two graphs of the same size. `sequence` contains each atom once.
     pub(crate) fn new(
         a: &'g LabelledGraph,
         b: &'g LabelledGraph,
@@ -168,7 +168,7 @@ impl<'g> Search<'g> {
         Search { b, colours, sequence, before, images, used, steps: 0, prefers_own: false, limit: MAX_STEPS }
     }
 
-    /// Whether the search was given up.
+    /// Returns whether the search was given up.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.steps >= self.limit
     }
@@ -188,7 +188,7 @@ impl<'g> Search<'g> {
         (first..self.sequence.len()).for_each(|at| self.release(at));
     }
 
-    /// The first isomorphism, with the atoms before index `first` of the sequence as they are placed.
+    /// Returns the first isomorphism, with the atoms before index `first` of the sequence as they are placed.
     pub(crate) fn first(&mut self, first: usize, allows: &PlacementRule<'_>) -> IdenticalAtoms {
         let mut order = None;
         let is_whole = self.run(first, allows, &mut |images| {
@@ -228,7 +228,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// The possible images of an atom: neighbours of the image of a placed neighbour, or all atoms if no neighbour is placed.
+    /// Returns the possible images of an atom: neighbours of the image of a placed neighbour, or all atoms if no neighbour is placed.
     pub(crate) fn candidates(&self, atom: usize) -> Vec<u32> {
         let fits = |image: &u32| self.colours[0][atom] == self.colours[1][*image as usize];
         let mut candidates: Vec<u32> = match self.before[atom].first() {
@@ -278,7 +278,7 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// Whether an atom may have an image: the image is unused, and bonded to the images of placed neighbours in the same way.
+    /// Returns whether an atom may have an image: the image is unused, and bonded to the images of placed neighbours in the same way.
     fn fits(&self, atom: usize, image: u32) -> bool {
         !self.used[image as usize]
             && self.colours[0][atom] == self.colours[1][image as usize]
@@ -289,7 +289,7 @@ impl<'g> Search<'g> {
     }
 }
 
-/// Whether two graphs are isomorphic. If the search exceeds its limit, graphs with equal colours count as the same.
+/// Returns whether two graphs are isomorphic. If the search exceeds its limit, graphs with equal colours count as the same.
 pub(crate) fn are_isomorphic(a: &LabelledGraph, b: &LabelledGraph) -> bool {
     let bonds = |graph: &LabelledGraph| graph.neighbours.iter().map(|links| links.len()).sum::<usize>();
     a.labels.len() == b.labels.len()

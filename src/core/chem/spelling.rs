@@ -20,7 +20,7 @@ pub struct SmilesNotes {
 }
 
 impl SmilesNotes {
-    /// The remarks on a SMILES that has been read already.
+    /// Returns the remarks on a SMILES that has been read already.
     pub fn from_reading(read: &SmilesReading<'_>) -> Self {
         let marks = &read.marks;
         // A text without its hydrogen says nothing of `C[P@H]CC`.
@@ -28,14 +28,14 @@ impl SmilesNotes {
         SmilesNotes { foreign: foreign_in(read), has_unchecked_stereo }
     }
 
-    /// The remarks on a SMILES; none for a text that is not a SMILES.
+    /// Returns the remarks on a SMILES; none for a text that is not a SMILES.
     pub fn of_smiles(smiles: &str) -> Self {
         let read = SmilesReading::new(smiles, AtomLimit::default());
         read.map_or_else(|_| SmilesNotes::default(), |read| SmilesNotes::from_reading(&read))
     }
 }
 
-/// A feature that RDKit never writes; `None` if none is found, or the text is not a SMILES.
+/// Returns a feature that RDKit never writes; `None` if none is found, or the text is not a SMILES.
 pub fn foreign(smiles: &str) -> Option<&'static str> {
     foreign_in(&SmilesReading::new(smiles, AtomLimit::default()).ok()?)
 }

@@ -22,7 +22,7 @@ pub(super) struct MarkImage {
     pub(super) inverted: bool,
 }
 
-/// Whether all atoms are placed when `last` is, and not before; atoms are placed by ascending number.
+/// Returns whether all atoms are placed when `last` is, and not before; atoms are placed by ascending number.
 pub(super) fn is_last(last: usize, atoms: impl Iterator<Item = usize>) -> bool {
     atoms.max() == Some(last)
 }
@@ -45,7 +45,7 @@ pub struct StereoMarks {
 }
 
 impl StereoMarks {
-    /// The marks of a graph as written, whether or not RDKit keeps them. A mark on one side of a double bond is none.
+    /// Returns the marks of a graph as written, whether or not RDKit keeps them. A mark on one side of a double bond is none.
     pub fn from_graph(graph: &Graph) -> Self {
         if graph.written.len() != graph.atoms.len() {
             return StereoMarks::default();
@@ -91,12 +91,12 @@ impl StereoMarks {
         self
     }
 
-    /// Whether some stereocentre cannot be compared with coordinates that lack implied hydrogens.
+    /// Returns whether some stereocentre cannot be compared with coordinates that lack implied hydrogens.
     pub(super) fn need_hydrogens(&self) -> bool {
         self.centres.iter().any(TetrahedralMark::needs_hydrogen)
     }
 
-    /// The marks that can be compared with coordinates in which the atoms of `is_placed` have places; the others are unchecked.
+    /// Returns the marks that can be compared with coordinates in which the atoms of `is_placed` have places; the others are unchecked.
     pub(super) fn where_placed(&self, is_placed: &dyn Fn(usize) -> bool) -> Self {
         let has_places = |mark: &TetrahedralMark| !mark.needs_hydrogen() && mark.all().all(is_placed);
         let mut marks = self.clone();
@@ -106,17 +106,17 @@ impl StereoMarks {
         marks
     }
 
-    /// The number of marks that are not compared with coordinates.
+    /// Returns the number of marks that are not compared with coordinates.
     pub(super) fn unchecked_count(&self) -> usize {
         self.unchecked.len() + self.dropped.len() + self.dropped_bonds.len()
     }
 
-    /// The numbers of marks that say something: stereocentres, double bonds, polyhedra, unchecked atoms.
+    /// Returns the numbers of marks that say something: stereocentres, double bonds, polyhedra, unchecked atoms.
     pub(super) fn counts(&self) -> [usize; 4] {
         [self.centres.len(), self.double_bonds.len(), self.polyhedra.len(), self.unchecked.len()]
     }
 
-    /// Whether there is no mark to compare.
+    /// Returns whether there is no mark to compare.
     pub fn is_empty(&self) -> bool {
         self.centres.is_empty() && self.double_bonds.is_empty() && self.polyhedra.is_empty()
     }
@@ -130,8 +130,8 @@ impl StereoMarks {
         centres.chain(polyhedra).chain(bonds).map(|agrees| agrees == Some(true))
     }
 
-    /// Whether coordinates agree with each mark that becomes complete when the atom `last` is placed; atoms are placed by ascending
-    /// number.
+    /// Returns whether coordinates agree with each mark that becomes complete when the atom `last` is placed; atoms are placed by
+    /// ascending number.
     pub(super) fn agree_at(&self, last: usize, place: &dyn Fn(usize) -> [f64; 3]) -> bool {
         self.centres.iter().all(|mark| !is_last(last, mark.all()) || mark.agrees(place) == Some(true))
             && self
@@ -144,7 +144,7 @@ impl StereoMarks {
                 .all(|mark| !is_last(last, mark.all()) || mark.agrees(place) == Some(true))
     }
 
-    /// The remaining marks after some atoms are removed; `places` has the new index of each kept atom. Marks that need a removed
+    /// Returns the remaining marks after some atoms are removed; `places` has the new index of each kept atom. Marks that need a removed
     /// atom are listed as unchecked or dropped.
     pub(super) fn renumbered(&self, places: &[Option<usize>]) -> Self {
         let mut marks = StereoMarks::default();

@@ -47,7 +47,7 @@ pub struct Factor {
 }
 
 impl Symmetries {
-    /// The symmetries that RDKit's `GetBestRMS` considers ([`LabelledGraph::of_rmsd`]).
+    /// Returns the symmetries that RDKit's `GetBestRMS` considers ([`LabelledGraph::of_rmsd`]).
     pub fn of_rmsd(molecule: &Molecule) -> Self {
         match molecule.atoms.len() {
             ..=MAX_ATOMS => Symmetries::from_graph(&LabelledGraph::of_rmsd(molecule)),
@@ -55,7 +55,7 @@ impl Symmetries {
         }
     }
 
-    /// The symmetries of a labelled graph.
+    /// Returns the symmetries of a labelled graph.
     pub(crate) fn from_graph(graph: &LabelledGraph) -> Self {
         let n = graph.labels.len();
         if n > MAX_ATOMS {
@@ -71,19 +71,19 @@ impl Symmetries {
         Symmetries { factors: factors(&levels, &all), complete }
     }
 
-    /// The number of orders; saturates.
+    /// Returns the number of orders; saturates.
     pub fn orders(&self) -> u64 {
         self.factors.iter().map(Factor::orders).fold(1, u64::saturating_mul)
     }
 }
 
 impl Factor {
-    /// The number of orders; saturates.
+    /// Returns the number of orders; saturates.
     pub fn orders(&self) -> u64 {
         self.below.iter().map(Factor::orders).fold(self.choices.len() as u64, u64::saturating_mul)
     }
 
-    /// Its orders, the identity first. If there are more than `most`, only single choices are listed: of this factor and of those
+    /// Returns its orders, the identity first. If there are more than `most`, only single choices are listed: of this factor and of those
     /// below.
     pub fn listed(&self, most: u64) -> Vec<Vec<u16>> {
         let mut all: Vec<Vec<u16>> = vec![(0..self.atoms.len() as u16).collect()];
@@ -114,7 +114,7 @@ impl Factor {
     }
 }
 
-/// The composition: first `first`, then `second`.
+/// Returns the composition: first `first`, then `second`.
 fn after(second: &[u16], first: &[u16]) -> Vec<u16> {
     first.iter().map(|to| second[usize::from(*to)]).collect()
 }
@@ -146,7 +146,7 @@ impl Level {
     }
 }
 
-/// The atoms, ordered from the centre of each connected part outwards, so that branches separate early.
+/// Returns the atoms, ordered from the centre of each connected part outwards, so that branches separate early.
 fn from_the_middle(graph: &LabelledGraph) -> Vec<usize> {
     let n = graph.labels.len();
     let mut seen = vec![false; n];
@@ -197,7 +197,7 @@ impl BreadthFirst {
 pub struct UnionFind(Vec<usize>);
 
 impl UnionFind {
-    /// The numbers below `n`, each in a set of its own.
+    /// Returns the numbers below `n`, each in a set of its own.
     pub fn new(n: usize) -> Self {
         UnionFind((0..n).collect())
     }
@@ -218,7 +218,7 @@ impl UnionFind {
         a != b
     }
 
-    /// The sets with more than one number, all ascending.
+    /// Returns the sets with more than one number, all ascending.
     pub fn sets(&mut self) -> Vec<Vec<usize>> {
         let mut by_root: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         (0..self.0.len()).for_each(|at| by_root.entry(self.root(at)).or_default().push(at));
@@ -246,7 +246,7 @@ fn factors(levels: &[&Level], above: &[usize]) -> Vec<Factor> {
 }
 
 impl Factor {
-    /// The factor of these atoms, whose orders are those of the levels that move them.
+    /// Returns the factor of these atoms, whose orders are those of the levels that move them.
     fn new(atoms: Vec<usize>, levels: &[&Level], orbits: &[Vec<usize>], above: &[usize]) -> Self {
         let own: Vec<&Level> =
             levels.iter().copied().filter(|level| atoms.binary_search(&level.atom).is_ok()).collect();

@@ -46,12 +46,12 @@ impl Graph {
         bonds.sum()
     }
 
-    /// Whether an atom or one of its bonds is marked as aromatic.
+    /// Returns whether an atom or one of its bonds is marked as aromatic.
     pub(super) fn is_aromatic(&self, atom: usize, bonds: &[usize]) -> bool {
         self.atoms[atom].aromatic || bonds.iter().any(|bond| self.bonds[*bond].order == Order::Aromatic)
     }
 
-    /// The valence from bonds and written hydrogens, without implied ones.
+    /// Returns the valence from bonds and written hydrogens, without implied ones.
     pub(super) fn explicit_valence(&self, atom: usize, bonds: &[usize]) -> i32 {
         let written = self.atoms[atom].hydrogens as i32;
         let mut twice = self.twice_order(atom, bonds) + 2 * written;
@@ -69,7 +69,7 @@ impl Graph {
         (twice + 1) / 2
     }
 
-    /// The hydrogens of an atom, written and implied; `None` if its valence is too high.
+    /// Returns the hydrogens of an atom, written and implied; `None` if its valence is too high.
     pub(crate) fn hydrogens(&self, at: usize, bonds: &[usize]) -> Option<u32> {
         let atom = &self.atoms[at];
         let explicit = self.explicit_valence(at, bonds);
@@ -99,7 +99,7 @@ impl Graph {
         Some(atom.hydrogens + implied as u32)
     }
 
-    /// Whether an atom without aromatic bonds exceeds the valence of its element, with all its hydrogens.
+    /// Returns whether an atom without aromatic bonds exceeds the valence of its element, with all its hydrogens.
     pub(super) fn exceeds(&self, at: usize, bonds: &[usize], hydrogens: u32) -> bool {
         is_too_high(&self.atoms[at], (self.twice_order(at, bonds) + 1) / 2 + hydrogens as i32)
     }
@@ -189,7 +189,7 @@ impl Graph {
         }
     }
 
-    /// Whether an atom is bonded to a metal.
+    /// Returns whether an atom is bonded to a metal.
     pub(crate) fn has_metal(&self, at: usize, neighbours: &[BondsOfAtom]) -> bool {
         neighbours[at].iter().any(|bond| is_metal(self.atoms[self.bonds[*bond].other(at)].element))
     }
@@ -210,7 +210,7 @@ impl Graph {
     }
 }
 
-/// The valences of an atom, and what a valence counts as among them.
+/// Returns the valences of an atom, and what a valence counts as among them.
 fn allowed(atom: &Atom, valence: i32) -> (&'static [i32], i32) {
     match is_hypervalent_anion(atom) {
         true => (valences(atom.element), valence - atom.charge),
@@ -218,7 +218,7 @@ fn allowed(atom: &Atom, valence: i32) -> (&'static [i32], i32) {
     }
 }
 
-/// Whether a valence is higher than the atom allows.
+/// Returns whether a valence is higher than the atom allows.
 fn is_too_high(atom: &Atom, valence: i32) -> bool {
     let own = valences(atom.element);
     let (allowed, used) = allowed(atom, valence);
@@ -229,8 +229,8 @@ fn is_too_high(atom: &Atom, valence: i32) -> bool {
     most >= 0 && highest(own) >= 0 && used > most
 }
 
-/// The element with the same number of electrons. An ion has its valences: N+ bonds like carbon. Elements without a listed valence
-/// are returned unchanged.
+/// Returns the element with the same number of electrons. An ion has its valences: N+ bonds like carbon. Elements without a listed
+/// valence are returned unchanged.
 fn isoelectronic(atom: &Atom) -> u8 {
     if valences(atom.element) == [-1] {
         return atom.element;
@@ -238,7 +238,8 @@ fn isoelectronic(atom: &Atom) -> u8 {
     (i32::from(atom.element) - atom.charge).clamp(0, 118) as u8
 }
 
-/// Whether an atom is an anion of P, S, As or Se that may have more bonds than the isoelectronic element, which takes one or none.
+/// Returns whether an atom is an anion of P, S, As or Se that may have more bonds than the isoelectronic element, which takes one or
+/// none.
 fn is_hypervalent_anion(atom: &Atom) -> bool {
     let like = isoelectronic(atom);
     like > 16 && matches!(atom.element, 15 | 16) || like > 34 && matches!(atom.element, 33 | 34)

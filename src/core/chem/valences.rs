@@ -1,6 +1,6 @@
 //! Data from RDKit's periodic table (release 2026.09).
 
-/// The valences of an element, the default one first. A final -1 allows any higher valence.
+/// Returns the valences of an element, the default one first. A final -1 allows any higher valence.
 pub(super) fn valences(element: u8) -> &'static [i32] {
     match element {
         1 | 9 | 17 | 35 | 55 | 87 => &[1],
@@ -19,13 +19,13 @@ pub(super) fn valences(element: u8) -> &'static [i32] {
     }
 }
 
-/// Whether an element stands left of carbon in RDKit's sense: a positive charge lowers its valence.
+/// Returns whether an element stands left of carbon in RDKit's sense: a positive charge lowers its valence.
 pub(super) fn is_early(element: u8) -> bool {
     matches!(element, 3..=5 | 11..=13 | 19..=22 | 30..=32 | 37..=41 | 48..=51 | 55..=61 | 72 | 73 | 80..=83 | 87..=93
         | 104..=118)
 }
 
-/// Whether RDKit counts an element as a metal.
+/// Returns whether RDKit counts an element as a metal.
 pub(crate) fn is_metal(element: u8) -> bool {
     !matches!(element, 0..=2 | 5..=10 | 14..=18 | 33..=36 | 52..=54 | 85 | 86)
 }

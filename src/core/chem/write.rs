@@ -13,7 +13,8 @@ use super::molecule::{Molecule, READ};
 use super::reading::SmilesReading;
 use super::stereo::{StereoMarks, TetrahedralMark};
 
-/// An equivalent SMILES without hydrogen atoms that a count can replace and without map numbers; `None` if the SMILES has neither.
+/// Returns an equivalent SMILES without hydrogen atoms that a count can replace and without map numbers; `None` if the SMILES has
+/// neither.
 ///
 /// # Errors
 /// [`SmilesProblem`] if the text is not a SMILES, or its stereo cannot be written without a hydrogen.
@@ -67,7 +68,7 @@ fn count_hydrogens(graph: &mut Graph) -> Result<(), SmilesProblem> {
     Ok(())
 }
 
-/// Whether the marks of a text equal the wanted ones. `order` maps atoms of the text to atoms of the graph.
+/// Returns whether the marks of a text equal the wanted ones. `order` maps atoms of the text to atoms of the graph.
 fn says_same(found: &StereoMarks, wanted: &StereoMarks, order: &[usize]) -> bool {
     let of_text = |atom: usize| order[atom];
     let polyhedra: Vec<_> =
@@ -84,7 +85,7 @@ fn says_same(found: &StereoMarks, wanted: &StereoMarks, order: &[usize]) -> bool
             .all(|mark| mark.image_in(&wanted.double_bonds, &of_text).is_some_and(|image| !image.inverted))
 }
 
-/// Whether a stereocentre of a text has the wanted handedness.
+/// Returns whether a stereocentre of a text has the wanted handedness.
 fn is_centre_of(mark: &TetrahedralMark, wanted: &StereoMarks, of_text: &dyn Fn(usize) -> usize) -> bool {
     mark.image_in(&wanted.centres, of_text).is_some_and(|image| !image.inverted)
 }
@@ -117,7 +118,7 @@ enum Step {
 }
 
 impl Graph {
-    /// The SMILES of a graph, each part from its first atom on, and by place in the text the atom of the graph.
+    /// Returns the SMILES of a graph, each part from its first atom on, and by place in the text the atom of the graph.
     fn text(&self) -> (String, Vec<usize>) {
         let neighbours = self.neighbours();
         let mut bare = vec![false; self.atoms.len()];
@@ -209,7 +210,7 @@ struct Writer<'g> {
 }
 
 impl Writer<'_> {
-    /// An atom with the bond before it and its ring numbers.
+    /// Writes an atom with the bond before it and its ring numbers.
     fn atom(&mut self, atom: usize, bond: Option<usize>, bonds: &[usize]) {
         if let Some(bond) = bond {
             self.bond(bond, atom, false);

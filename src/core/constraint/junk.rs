@@ -33,7 +33,7 @@ fn cut_block(inside: &str, encoding: Encoding) -> Option<Vec<&str>> {
     (encoding.is_decimal() || numbers.iter().all(whole)).then_some(numbers)
 }
 
-/// The longest prefix of `text` that is a number of the encoding, except that decimals may be missing.
+/// Returns the longest prefix of `text` that is a number of the encoding, except that decimals may be missing.
 fn cut_number(text: &str, encoding: Encoding) -> Option<&str> {
     let prefix = scan_prefix(text.as_bytes());
     if !prefix.has_digits() {

@@ -23,7 +23,7 @@ pub enum Legal<'a> {
 }
 
 impl<'m> Mask<'m> {
-    /// The mask of a sorted list of legal ids.
+    /// Returns the mask of a sorted list of legal ids.
     pub fn only(ids: &'m [u32]) -> Self {
         match ids {
             // A forced token needs no logits, so it can be fed without a decode step of its own.
@@ -32,7 +32,7 @@ impl<'m> Mask<'m> {
         }
     }
 
-    /// Whether `token` is legal.
+    /// Returns whether `token` is legal.
     pub fn allows(self, token: u32) -> bool {
         match self {
             Mask::Any => true,

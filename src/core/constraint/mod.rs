@@ -57,13 +57,13 @@ pub enum DeviceRule<'c> {
 
 /// A logit processor for one molecule.
 pub trait Constraint: Send + Sync {
-    /// The state after the prompt.
+    /// Returns the state after the prompt.
     fn start(&self) -> State;
 
-    /// The tokens that may come next.
+    /// Returns the tokens that may come next.
     fn mask(&self, state: &State) -> Mask<'_>;
 
-    /// The state after `token`, which the mask of `state` allowed.
+    /// Moves a state to the one after `token`, which the mask of `state` allowed.
     fn advance(&self, state: &mut State, token: u32);
 
     /// Appends the tokens that are forced from `state` on, whatever is sampled. They can be fed in one forward pass.
@@ -79,25 +79,25 @@ pub trait Constraint: Send + Sync {
         }
     }
 
-    /// Whether `token`, taken in `state`, ends the text (EOS).
+    /// Returns whether `token`, taken in `state`, ends the text (EOS).
     fn is_over(&self, state: &State, token: u32) -> bool;
 
-    /// Whether [`Constraint::observe`] must receive the most likely token of the unmasked logits before each mask.
+    /// Returns whether [`Constraint::observe`] must receive the most likely token of the unmasked logits before each mask.
     fn wants_argmax(&self) -> bool {
         false
     }
 
-    /// The rule by which a device can follow this constraint.
+    /// Returns the rule by which a device can follow this constraint.
     fn device_rule(&self) -> DeviceRule<'_> {
         DeviceRule::Host
     }
 
-    /// The constraint whose rows narrow the masks by the coordinates that they have written, if this is one.
+    /// Returns the constraint whose rows narrow the masks by the coordinates that they have written, if this is one.
     fn geometry(&self) -> Option<&geometry::GeometryConstraint> {
         None
     }
 
-    /// The constraint whose rows follow a skeleton, if this is one.
+    /// Returns the constraint whose rows follow a skeleton, if this is one.
     fn skeleton(&self) -> Option<&skeleton::SkeletonConstraint> {
         None
     }

@@ -12,7 +12,8 @@ pub const USUAL_PLACEHOLDER: &str = "0.0000,0.0000,0.0000";
 /// The placeholder of the users' versions 3.9 to 4.3, the newest that they have published.
 pub const THEIR_PLACEHOLDER: &str = "0.000,0.000,0.000";
 
-/// A placeholder given by a person, converted to the encoding. The usual decimal placeholder stands for the zeros of any encoding.
+/// Returns a placeholder given by a person, converted to the encoding. The usual decimal placeholder stands for the zeros of any
+/// encoding.
 pub fn as_written(text: &str, encoding: Encoding) -> String {
     if !encoding.is_decimal() && text == USUAL_PLACEHOLDER {
         return encoding.numbers_text(&[0; 3]);
@@ -48,7 +49,7 @@ impl Placeholder {
         Ok(())
     }
 
-    /// The same placeholder in every block: three numbers, without brackets.
+    /// Returns the same placeholder in every block: three numbers, without brackets.
     ///
     /// # Errors
     /// If the text is neither three numbers nor only digits.
@@ -56,8 +57,8 @@ impl Placeholder {
         Ok(Placeholder { partition: None, by_class: vec![checked(text)?] })
     }
 
-    /// A placeholder per class of block, as `drift fit` reports them: pairs of a class label and its placeholder. Blocks of a class
-    /// that is not listed get `otherwise`.
+    /// Returns a placeholder per class of block, as `drift fit` reports them: pairs of a class label and its placeholder. Blocks of a
+    /// class that is not listed get `otherwise`.
     ///
     /// # Errors
     /// If the partition has no such class, or a placeholder is neither three numbers nor only digits.
@@ -74,7 +75,7 @@ impl Placeholder {
         Ok(Placeholder { partition: Some(partition), by_class })
     }
 
-    /// The skeleton with its slots filled, as the encoding writes them.
+    /// Returns the skeleton with its slots filled, as the encoding writes them.
     pub fn fill(&self, skeleton: &str, encoding: Encoding) -> String {
         let mut classes = Vec::new();
         if let Some(partition) = self.partition {

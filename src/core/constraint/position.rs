@@ -19,7 +19,7 @@ enum Set {
 }
 
 impl Set {
-    /// The set without `ids`.
+    /// Returns the set without `ids`.
     fn without(&self, ids: &[u32]) -> Set {
         match self {
             Set::Only(legal) => Set::Only(legal.iter().copied().filter(|id| !ids.contains(id)).collect()),
@@ -49,7 +49,7 @@ pub(super) struct FreeSets {
 }
 
 impl FreeSets {
-    /// The sets of a variant; `None` for processors without position templates.
+    /// Returns the sets of a variant; `None` for processors without position templates.
     ///
     /// # Errors
     /// If the tokenizer cannot encode a tag.
@@ -91,7 +91,7 @@ impl FreeSets {
         Ok(Some(FreeSets { lookahead, sets }))
     }
 
-    /// The mask of a position; without a slot, of one past the end, where `eos` is forced.
+    /// Returns the mask of a position; without a slot, of one past the end, where `eos` is forced.
     pub(super) fn mask(&self, slot: Option<&Slot>, eos: u32) -> Mask<'_> {
         match slot {
             None => Mask::Forced(eos),

@@ -9,7 +9,7 @@ use super::geometry::GeometryProcessor;
 use super::placeholder::Placeholder;
 use super::position::{FreeSets, PositionTemplate};
 use super::template::Template;
-use super::truncating::Truncating;
+use super::truncating::TruncatingTemplate;
 use super::vocabulary::NumberTokens;
 use super::{Constraint, DeviceRule, Mask, State};
 use crate::encoding::Encoding;
@@ -58,7 +58,7 @@ impl ProcessorKind {
         ProcessorKind::Geometry,
     ];
 
-    /// Its name on the command line and in records.
+    /// Returns its name on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             ProcessorKind::None => "none",
@@ -73,7 +73,7 @@ impl ProcessorKind {
         }
     }
 
-    /// Whether it needs a placeholder.
+    /// Returns whether it needs a placeholder.
     pub fn takes_placeholder(self) -> bool {
         !matches!(self, ProcessorKind::None | ProcessorKind::Automaton | ProcessorKind::Geometry)
     }
@@ -107,7 +107,7 @@ pub struct Specials {
 }
 
 impl Specials {
-    /// All end tokens: EOS and the others.
+    /// Returns all end tokens: EOS and the others.
     pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
         self.others.iter().copied().chain([self.eos])
     }
@@ -203,12 +203,12 @@ impl LogitProcessor {
         self
     }
 
-    /// The kind of this processor.
+    /// Returns the kind of this processor.
     pub fn kind(&self) -> ProcessorKind {
         self.kind
     }
 
-    /// The automaton, if the processor is one or has one.
+    /// Returns the automaton, if the processor is one or has one.
     pub fn automaton(&self) -> Option<&AutomatonProcessor> {
         match &self.way {
             Strategy::Automaton(processor) => Some(processor),
@@ -217,7 +217,7 @@ impl LogitProcessor {
         }
     }
 
-    /// The constraint of one molecule, given its skeleton as written by [`crate::text::skeleton::from_smiles`].
+    /// Returns the constraint of one molecule, given its skeleton as written by [`crate::text::skeleton::from_smiles`].
     ///
     /// # Errors
     /// If the text is not a skeleton, is spelled differently from the corpus, or cannot be tokenised as the processor needs.
@@ -225,7 +225,7 @@ impl LogitProcessor {
         self.constraint_of(skeleton, &text::skeleton::smiles(skeleton))
     }
 
-    /// The constraint of one molecule, like [`LogitProcessor::constraint`], given its SMILES too.
+    /// Returns the constraint of one molecule, like [`LogitProcessor::constraint`], given its SMILES too.
     ///
     /// # Errors
     /// As [`LogitProcessor::constraint`]; and if the geometry of the molecule is needed, and RDKit would refuse the SMILES.
@@ -244,7 +244,7 @@ impl LogitProcessor {
                 let template = self.template(sets, placeholder, skeleton)?;
                 Arc::new(PositionTemplate { template, sets: sets.clone(), eos })
             }
-            Strategy::Truncating(sets, placeholder, numbers) => Arc::new(Truncating {
+            Strategy::Truncating(sets, placeholder, numbers) => Arc::new(TruncatingTemplate {
                 template: self.template(sets, placeholder, skeleton)?,
                 sets: sets.clone(),
                 numbers: numbers.clone(),
@@ -263,7 +263,7 @@ impl LogitProcessor {
     }
 }
 
-/// The placeholder of a processor that takes one.
+/// Returns the placeholder of a processor that takes one.
 fn needed(placeholder: Option<&Placeholder>, kind: ProcessorKind, encoding: Encoding) -> Result<Placeholder> {
     let Some(placeholder) = placeholder else {
         let problem = format!("the processor `{}` needs one", kind.name());

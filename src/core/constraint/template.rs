@@ -91,7 +91,7 @@ impl Template {
         self
     }
 
-    /// The position of the next COPY slot from `at` on, or the end if there is none.
+    /// Returns the position of the next COPY slot from `at` on, or the end if there is none.
     pub(crate) fn next_copy(&self, at: usize) -> usize {
         let from = at.min(self.slots.len());
         let copy = self.slots[from..].iter().position(|slot| matches!(slot, Slot::Copy(_)));

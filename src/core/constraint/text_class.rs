@@ -24,7 +24,7 @@ impl TextClass {
     pub const ALL: [TextClass; 5] =
         [TextClass::Bracket, TextClass::Bond, TextClass::Atom, TextClass::Number, TextClass::Tag];
 
-    /// Its name in reports.
+    /// Returns its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             TextClass::Bracket => "bracket",
@@ -36,7 +36,7 @@ impl TextClass {
     }
 }
 
-/// The class of every byte of an answer, `[CONFORMER]…[/CONFORMER]`.
+/// Returns the class of every byte of an answer, `[CONFORMER]…[/CONFORMER]`.
 pub fn byte_classes(text: &str) -> Vec<TextClass> {
     let bytes = text.as_bytes();
     let mut classes = Vec::with_capacity(bytes.len());
@@ -65,8 +65,8 @@ pub fn byte_classes(text: &str) -> Vec<TextClass> {
     classes
 }
 
-/// The class of a token that covers `range` of an answer: the highest class among its bytes, in the order tag, number, atom, bond,
-/// bracket. So `]<-`, which decides a sign, is a number, and `>[` is a bracket.
+/// Returns the class of a token that covers `range` of an answer: the highest class among its bytes, in the order tag, number, atom,
+/// bond, bracket. So `]<-`, which decides a sign, is a number, and `>[` is a bracket.
 pub fn token_class(bytes: &[TextClass], range: std::ops::Range<usize>) -> TextClass {
     // EOS covers no byte and counts as a tag.
     bytes.get(range).and_then(|bytes| bytes.iter().max()).copied().unwrap_or(TextClass::Tag)

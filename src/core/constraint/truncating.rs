@@ -36,14 +36,14 @@ impl Progress {
         separators | u32::from(digit) << 2 | point << 3 | u32::from(self.stops) << 6
     }
 
-    /// Whether the coordinate is complete.
+    /// Returns whether the coordinate is complete.
     fn is_complete(self, encoding: Encoding) -> bool {
         self.block.is_whole(encoding) && (encoding.is_fixed() || self.stops)
     }
 }
 
 /// The truncating template of one molecule. `State::at` is the position.
-pub(super) struct Truncating {
+pub(super) struct TruncatingTemplate {
     pub(super) template: Template,
     pub(super) sets: Arc<FreeSets>,
     pub(super) numbers: Arc<NumberTokens>,
@@ -51,8 +51,8 @@ pub(super) struct Truncating {
     pub(super) eos: u32,
 }
 
-impl Truncating {
-    /// The next position to write: the one behind the block if the block is complete.
+impl TruncatingTemplate {
+    /// Returns the next position to write: the one behind the block if the block is complete.
     fn position(&self, state: &State) -> usize {
         let at = state.at as usize;
         let free = matches!(self.template.slots.get(at), Some(Slot::Free { .. }));
@@ -60,7 +60,7 @@ impl Truncating {
     }
 }
 
-impl Constraint for Truncating {
+impl Constraint for TruncatingTemplate {
     fn start(&self) -> State {
         State::default()
     }

@@ -18,7 +18,7 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// The vocabulary of a tokenizer. Strings are in the alphabet of its model, in which ASCII stands for itself.
+    /// Returns the vocabulary of a tokenizer. Strings are in the alphabet of its model, in which ASCII stands for itself.
     pub fn from_tokenizer(tokenizer: &Tokenizer) -> Self {
         let mut tokens: Vec<(u32, String)> =
             tokenizer.vocabulary().into_iter().map(|(token, id)| (id, token)).collect();
@@ -27,7 +27,7 @@ impl Vocabulary {
         Vocabulary { tokens }
     }
 
-    /// The sorted ids of tokens for which `keep` holds.
+    /// Returns the sorted ids of tokens for which `keep` holds.
     pub fn ids(&self, keep: impl Fn(&str) -> bool) -> Vec<u32> {
         let mut ids: Vec<u32> =
             self.tokens.iter().filter(|(_, token)| keep(token)).map(|(id, _)| *id).collect();
@@ -35,7 +35,7 @@ impl Vocabulary {
         ids
     }
 
-    /// The ids of tokens that contain one of `characters`.
+    /// Returns the ids of tokens that contain one of `characters`.
     pub fn holding(&self, characters: &[char]) -> Vec<u32> {
         self.ids(|token| token.contains(characters))
     }
@@ -49,45 +49,45 @@ pub(crate) struct NumberTokens {
 }
 
 impl NumberTokens {
-    /// The tokens of a tokenizer that consist only of characters of a block.
+    /// Returns the tokens of a tokenizer that consist only of characters of a block.
     pub(crate) fn from_tokenizer(tokenizer: &Tokenizer) -> Self {
         let tokens = Vocabulary::from_tokenizer(tokenizer).tokens;
         let (ids, texts) = tokens.into_iter().filter(|(_, token)| is_number_token(token)).unzip();
         NumberTokens { ids, texts }
     }
 
-    /// Whether a token consists only of characters of a block.
+    /// Returns whether a token consists only of characters of a block.
     pub(crate) fn contains(&self, id: u32) -> bool {
         self.ids.binary_search(&id).is_ok()
     }
 
-    /// The text of a token; empty for other tokens.
+    /// Returns the text of a token; empty for other tokens.
     pub(crate) fn text(&self, id: u32) -> &str {
         self.ids.binary_search(&id).map_or("", |at| &self.texts[at])
     }
 }
 
-/// Whether a token consists only of characters of a block.
+/// Returns whether a token consists only of characters of a block.
 pub(crate) fn is_number_token(token: &str) -> bool {
     !token.is_empty() && token.chars().all(|c| NUMBER_CHARACTERS.contains(c))
 }
 
-/// Whether a token consists only of characters of a block and contains no pair that occurs in no block.
+/// Returns whether a token consists only of characters of a block and contains no pair that occurs in no block.
 pub fn is_well_formed(token: &str) -> bool {
     is_number_token(token) && !MALFORMED.iter().any(|pair| token.contains(pair))
 }
 
-/// Whether a token consists only of `,` and `-`.
+/// Returns whether a token consists only of `,` and `-`.
 pub(crate) fn is_separator(token: &str) -> bool {
     !token.is_empty() && token.chars().all(|c| matches!(c, ',' | '-'))
 }
 
-/// Whether a token consists only of `,`.
+/// Returns whether a token consists only of `,`.
 pub(crate) fn is_comma(token: &str) -> bool {
     !token.is_empty() && token.chars().all(|c| c == ',')
 }
 
-/// The ids of the four tags. If a tag is not a single token, all its tokens count, as in the users' code.
+/// Returns the ids of the four tags. If a tag is not a single token, all its tokens count, as in the users' code.
 ///
 /// # Errors
 /// If the tokenizer cannot encode a tag.

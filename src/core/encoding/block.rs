@@ -5,7 +5,7 @@ use super::decimal::{DecimalForms, Fixed};
 use super::decimal_text::{NumberError, ParsedNumber, scan_prefix};
 use super::definition::{Definition, NumberFormat, Slots};
 
-/// Whether a text consists of exactly three numbers `-?digits[.[digits]]`. Replay counts such a block as readable.
+/// Returns whether a text consists of exactly three numbers `-?digits[.[digits]]`. Replay counts such a block as readable.
 pub fn is_three_numbers(text: &str, separator: &str) -> bool {
     let mut parts = text.split(separator);
     let numbers = parts.by_ref().take(3).filter(|part| scan_prefix(part.as_bytes()).is_number()).count();
@@ -75,19 +75,19 @@ impl Encoding {
         }
     }
 
-    /// Whether slots stand behind atoms as `<a,b,c>`; for decimals also as `<a b c>`.
+    /// Returns whether slots stand behind atoms as `<a,b,c>`; for decimals also as `<a b c>`.
     pub fn is_bracketed(self) -> bool {
         let between = self.separator() == "," || (self.is_decimal() && self.separator() == " ");
         let around = (self.open(), self.close(), self.numbers()) == ("<", ">", 3);
         between && around && self.slots() == Slots::Atoms
     }
 
-    /// Whether it writes decimals between `<` and `>`. Texts that do not state their encoding are assumed to be of this kind.
+    /// Returns whether it writes decimals between `<` and `>`. Texts that do not state their encoding are assumed to be of this kind.
     pub fn is_decimal_blocks(self) -> bool {
         self.is_decimal() && self.is_bracketed()
     }
 
-    /// The same numbers between `<` and `>` behind atoms, separated by commas; unchanged if slots already look like this.
+    /// Returns the same numbers between `<` and `>` behind atoms, separated by commas; unchanged if slots already look like this.
     pub fn bracketed(self) -> Self {
         if self.is_bracketed() {
             return self;
@@ -117,7 +117,7 @@ impl Encoding {
         }
     }
 
-    /// The numbers of a slot, as [`Encoding::write_numbers`] appends them.
+    /// Returns the numbers of a slot, as [`Encoding::write_numbers`] appends them.
     pub fn numbers_text(self, values: &[Fixed; 3]) -> String {
         let mut out = String::new();
         self.write_numbers(values, &mut out);
@@ -157,7 +157,7 @@ impl Encoding {
         }
     }
 
-    /// The byte ranges of the contents of a text's slots, in order, as far as they can be determined.
+    /// Returns the byte ranges of the contents of a text's slots, in order, as far as they can be determined.
     pub fn slot_ranges(self, text: &str) -> Vec<std::ops::Range<usize>> {
         let bytes = text.as_bytes();
         let mut ranges = Vec::new();
@@ -193,13 +193,13 @@ impl Encoding {
         ranges
     }
 
-    /// The largest number of digits of a number.
+    /// Returns the largest number of digits of a number.
     pub fn longest_digits(self) -> usize {
         let longest = |axis| self.number().limits(axis).1.to_string().len();
         (0..3).map(longest).max().unwrap_or(0).max(self.width())
     }
 
-    /// The number of digits of fixed-width numbers; 0 for decimals, and for integers without a fixed width.
+    /// Returns the number of digits of fixed-width numbers; 0 for decimals, and for integers without a fixed width.
     pub fn width(self) -> usize {
         self.number().width().into()
     }
@@ -236,7 +236,7 @@ impl Progress {
         }
     }
 
-    /// Whether the third number can be complete: it has a digit, or, if zeros are kept, all its decimals.
+    /// Returns whether the third number can be complete: it has a digit, or, if zeros are kept, all its decimals.
     pub fn is_whole(self, encoding: Encoding) -> bool {
         self.separators == 2
             && if encoding.is_fixed() { self.point > encoding.decimals() as u32 } else { self.digit }

@@ -111,7 +111,7 @@ fn check_delimiter(field: &str, text: &str) -> Result<(), String> {
     Err(format!("`{field}`: {text:?} cannot stand around numbers: {problem}"))
 }
 
-/// Whether a text contains `<…>` with a letter inside.
+/// Returns whether a text contains `<…>` with a letter inside.
 fn has_special_token(text: &str) -> bool {
     let mut opened = text.split('<').skip(1).filter_map(|rest| rest.split_once('>'));
     opened.any(|(inside, _)| inside.bytes().any(|byte| byte.is_ascii_alphabetic()))

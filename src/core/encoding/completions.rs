@@ -8,8 +8,8 @@ use super::definition::NumberFormat;
 pub type ValueRange = [Fixed; 2];
 
 impl NumberFormat {
-    /// The values of all numbers of an axis that begin with `prefix`, as ranges; none if no number does. The bounds are those of the
-    /// format, not of generated text. An empty prefix has all values.
+    /// Returns the values of all numbers of an axis that begin with `prefix`, as ranges; none if no number does. The bounds are those of
+    /// the format, not of generated text. An empty prefix has all values.
     pub fn completions(&self, prefix: &[u8], axis: usize) -> Vec<ValueRange> {
         let negative = prefix.first() == Some(&b'-');
         let magnitude = &prefix[usize::from(negative)..];
@@ -33,8 +33,8 @@ impl NumberFormat {
         clipped.collect()
     }
 
-    /// Whether the coordinate of some value of a range lies between `low` and `high`, in Å. Coordinates must not descend with their
-    /// values, except for tails.
+    /// Returns whether the coordinate of some value of a range lies between `low` and `high`, in Å. Coordinates must not descend with
+    /// their values, except for tails.
     pub fn reaches(&self, range: ValueRange, axis: usize, [low, high]: [f64; 2]) -> bool {
         let is_inside = |value: Fixed| {
             self.angstrom(value, axis).is_some_and(|x| low - ROUNDING <= x && x <= high + ROUNDING)
@@ -44,7 +44,7 @@ impl NumberFormat {
             || self.values_inside(range, axis, [low, high]).is_some()
     }
 
-    /// The values of a range, but for tails, whose coordinates lie between `low` and `high`, in Å; `None` if there are none.
+    /// Returns the values of a range, but for tails, whose coordinates lie between `low` and `high`, in Å; `None` if there are none.
     pub fn values_inside(&self, range: ValueRange, axis: usize, [low, high]: [f64; 2]) -> Option<ValueRange> {
         let [mut from, mut to] = range;
         from += Fixed::from(self.is_tail(from, axis));
@@ -54,7 +54,7 @@ impl NumberFormat {
         (first <= last).then_some([first, last])
     }
 
-    /// The first value of a range whose coordinate is at least `limit`, in Å; the one behind the range if there is none.
+    /// Returns the first value of a range whose coordinate is at least `limit`, in Å; the one behind the range if there is none.
     fn first_value_at(&self, range: ValueRange, axis: usize, limit: f64) -> Fixed {
         let [mut from, mut to] = [range[0], range[1] + 1];
         while from < to {
@@ -71,7 +71,7 @@ impl NumberFormat {
 /// Coordinates count as equal within this distance, in Å: far less than any encoding writes.
 const ROUNDING: f64 = 1e-9;
 
-/// The magnitudes of decimals that begin with digits, and perhaps a point.
+/// Returns the magnitudes of decimals that begin with digits, and perhaps a point.
 fn decimals(text: &[u8], precision: Precision, zeros: TrailingZeros) -> Vec<[i64; 2]> {
     let prefix = scan_prefix(text);
     let integer = prefix.integer(text);
@@ -95,7 +95,7 @@ fn decimals(text: &[u8], precision: Precision, zeros: TrailingZeros) -> Vec<[i64
     vec![[low + i64::from(!ends), low + step - 1]]
 }
 
-/// The magnitudes of whole numbers that begin with digits and have at least `width` of them.
+/// Returns the magnitudes of whole numbers that begin with digits and have at least `width` of them.
 fn integers(digits: &[u8], width: usize) -> Vec<[i64; 2]> {
     let Some(value) = number(digits) else { return Vec::new() };
     let power = |length: usize| 10_i64.pow((length - digits.len()) as u32);
@@ -109,7 +109,7 @@ fn integers(digits: &[u8], width: usize) -> Vec<[i64; 2]> {
 /// The digits of the largest value.
 const MOST_DIGITS: usize = 10;
 
-/// The number that digits spell; 0 without digits. `None` for other characters, and for more digits than any value has.
+/// Returns the number that digits spell; 0 without digits. `None` for other characters, and for more digits than any value has.
 fn number(digits: &[u8]) -> Option<i64> {
     let add = |n: i64, digit: &u8| digit.is_ascii_digit().then(|| n * 10 + i64::from(digit - b'0'));
     (digits.len() <= MOST_DIGITS).then(|| digits.iter().try_fold(0, add)).flatten()

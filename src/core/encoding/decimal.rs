@@ -23,32 +23,32 @@ impl Precision {
     /// The largest precision: six decimals.
     pub const MOST: Precision = Precision(6);
 
-    /// A precision of `decimals` decimals; `None` above 6.
+    /// Returns a precision of `decimals` decimals; `None` above 6.
     pub const fn new(decimals: usize) -> Option<Self> {
         if decimals <= 6 { Some(Precision(decimals as u8)) } else { None }
     }
 
-    /// The number of decimals.
+    /// Returns the number of decimals.
     pub const fn decimals(self) -> usize {
         self.0 as usize
     }
 
-    /// The number of units of [`Fixed`] in one Å.
+    /// Returns the number of units of [`Fixed`] in one Å.
     pub const fn units_per_angstrom(self) -> Fixed {
         POWERS_OF_TEN[self.0 as usize]
     }
 
-    /// The most digits before the point: five, or fewer if [`Fixed`] cannot hold as many.
+    /// Returns the most digits before the point: five, or fewer if [`Fixed`] cannot hold as many.
     pub const fn integer_digits(self) -> usize {
         if self.0 <= 4 { 5 } else { 9 - self.0 as usize }
     }
 
-    /// The largest magnitude of a coordinate, in units of the last decimal: 99,999.9999 Å with four decimals.
+    /// Returns the largest magnitude of a coordinate, in units of the last decimal: 99,999.9999 Å with four decimals.
     pub const fn max_fixed(self) -> Fixed {
         (10 as Fixed).pow((self.integer_digits() + self.decimals()) as u32) - 1
     }
 
-    /// How many of a magnitude's decimals are trailing zeros, from 0 to all.
+    /// Returns how many of a magnitude's decimals are trailing zeros, from 0 to all.
     pub fn trailing_zeros(self, magnitude: u32) -> usize {
         let (mut rest, mut zeros) = (magnitude, 0);
         while zeros < self.decimals() && rest.is_multiple_of(10) {
@@ -58,7 +58,7 @@ impl Precision {
         zeros
     }
 
-    /// The coordinate of a value, in Å.
+    /// Returns the coordinate of a value, in Å.
     pub fn angstrom(self, value: Fixed) -> f64 {
         f64::from(value) / f64::from(self.units_per_angstrom())
     }
@@ -69,7 +69,7 @@ impl Precision {
         if own <= other { value / (other / own) } else { value.saturating_mul(own / other) }
     }
 
-    /// The number of decimals as a word, such as `four`, for messages.
+    /// Returns the number of decimals as a word, such as `four`, for messages.
     pub fn in_words(self) -> &'static str {
         ["no", "one", "two", "three", "four", "five", "six"][self.decimals()]
     }
@@ -124,12 +124,12 @@ impl DecimalForms {
     /// Agrees with both conventions: the state before the first number.
     pub const ANY: DecimalForms = DecimalForms { fixed: true, stripped: true };
 
-    /// The conventions that hold for both.
+    /// Returns the conventions that hold for both.
     pub fn join(self, other: DecimalForms) -> Self {
         DecimalForms { fixed: self.fixed && other.fixed, stripped: self.stripped && other.stripped }
     }
 
-    /// Whether an encoding may have written the blocks.
+    /// Returns whether an encoding may have written the blocks.
     pub fn agrees_with(self, encoding: Encoding) -> bool {
         match encoding.zeros() {
             Some(TrailingZeros::Kept) => self.fixed,

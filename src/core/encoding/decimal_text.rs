@@ -25,23 +25,23 @@ pub struct NumberPrefix {
 }
 
 impl NumberPrefix {
-    /// Whether there is a digit before the point.
+    /// Returns whether there is a digit before the point.
     pub fn has_digits(&self) -> bool {
         self.integer_digits > 0
     }
 
-    /// Whether the whole text is a number, `-?\d+(\.\d*)?`. Replay counts such a number as readable.
+    /// Returns whether the whole text is a number, `-?\d+(\.\d*)?`. Replay counts such a number as readable.
     pub fn is_number(&self) -> bool {
         self.has_digits() && self.rest == 0
     }
 
-    /// The digits before the point; `text` is the text that was scanned.
+    /// Returns the digits before the point; `text` is the text that was scanned.
     pub fn integer<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         let start = usize::from(self.negative);
         &text[start..start + self.integer_digits]
     }
 
-    /// The value in units of the last decimal; `text` is the text that was scanned. Missing decimals count as zeros, excess
+    /// Returns the value in units of the last decimal; `text` is the text that was scanned. Missing decimals count as zeros, excess
     /// decimals are dropped. The digits before the point must fit into [`Fixed`].
     #[inline]
     pub fn value(&self, text: &[u8], precision: Precision) -> Fixed {
@@ -53,7 +53,7 @@ impl NumberPrefix {
         if self.negative { -value * missing } else { value * missing }
     }
 
-    /// The digits behind the point; `text` is the text that was scanned.
+    /// Returns the digits behind the point; `text` is the text that was scanned.
     pub fn fraction<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         &text[self.length - self.decimals..self.length]
     }
@@ -76,7 +76,7 @@ pub fn scan_prefix(text: &[u8]) -> NumberPrefix {
     NumberPrefix { negative, integer_digits, point, decimals, trailing_zeros, length, rest }
 }
 
-/// The number of digits at the start of a text.
+/// Returns the number of digits at the start of a text.
 fn count_digits(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
@@ -122,7 +122,7 @@ fn digits_in_words(width: u8) -> String {
     }
 }
 
-/// The largest number as a text, `99,999.9999`.
+/// Returns the largest number as a text, `99,999.9999`.
 fn largest(precision: Precision) -> String {
     let nines = |count: usize| "9".repeat(count);
     let digits = precision.integer_digits();
@@ -223,7 +223,7 @@ fn parse_exponent(text: &[u8]) -> Result<i64, NumberError> {
     Ok(exponent.clamp(-10_000, 10_000))
 }
 
-/// The value `0.d1d2d3… × 10^point` in units of the last decimal, truncated.
+/// Returns the value `0.d1d2d3… × 10^point` in units of the last decimal, truncated.
 fn shifted(digits: &[u8], point: i64, precision: Precision) -> Result<Fixed, NumberError> {
     let mut value: i64 = 0;
     for place in 0..(point + precision.decimals() as i64).max(0) {

@@ -87,12 +87,12 @@ impl IntegersBelow {
 }
 
 impl NumberFormat {
-    /// The bins of an axis.
+    /// Returns the bins of an axis.
     pub(super) fn bins(axes: &[Bins], axis: usize) -> &Bins {
         &axes[axis.min(axes.len() - 1)]
     }
 
-    /// The number of digits of fixed-width numbers; 0 for decimals, and for integers without a fixed width.
+    /// Returns the number of digits of fixed-width numbers; 0 for decimals, and for integers without a fixed width.
     pub(super) fn width(&self) -> u8 {
         match self {
             NumberFormat::Index { width, .. }
@@ -102,7 +102,7 @@ impl NumberFormat {
         }
     }
 
-    /// Whether numbers may begin with a sign.
+    /// Returns whether numbers may begin with a sign.
     pub(super) fn is_signed(&self) -> bool {
         match self {
             NumberFormat::Decimal { .. } => true,
@@ -111,7 +111,7 @@ impl NumberFormat {
         }
     }
 
-    /// The smallest and the largest value that a number of this axis can have, in its own units.
+    /// Returns the smallest and the largest value that a number of this axis can have, in its own units.
     pub fn limits(&self, axis: usize) -> (Fixed, Fixed) {
         match self {
             NumberFormat::Decimal { precision, .. } => (-precision.max_fixed(), precision.max_fixed()),
@@ -123,7 +123,7 @@ impl NumberFormat {
         }
     }
 
-    /// The coordinate of a value, in Å; `None` for codes.
+    /// Returns the coordinate of a value, in Å; `None` for codes.
     pub fn angstrom(&self, value: Fixed, axis: usize) -> Option<f64> {
         match self {
             NumberFormat::Decimal { precision, .. } => Some(precision.angstrom(value)),
@@ -133,7 +133,7 @@ impl NumberFormat {
         }
     }
 
-    /// The interval of coordinates that are written as a value, in Å; `None` for codes.
+    /// Returns the interval of coordinates that are written as a value, in Å; `None` for codes.
     pub fn cell(&self, value: Fixed, axis: usize) -> Option<[f64; 2]> {
         let of = |low: f64, high: f64, unit: f64| Some([low / unit, high / unit]);
         let v = f64::from(value);
@@ -162,7 +162,7 @@ impl NumberFormat {
         }
     }
 
-    /// Whether a value stands for all coordinates beyond one end of the range, however far.
+    /// Returns whether a value stands for all coordinates beyond one end of the range, however far.
     pub fn is_tail(&self, value: Fixed, axis: usize) -> bool {
         match self {
             NumberFormat::Index { axes, .. } => NumberFormat::bins(axes, axis).is_tail(value),
@@ -176,7 +176,7 @@ impl NumberFormat {
         }
     }
 
-    /// The value of a coordinate given in Å.
+    /// Returns the value of a coordinate given in Å.
     ///
     /// # Errors
     /// If the coordinate is not finite, or too large to be written, or if numbers are codes.
@@ -189,8 +189,8 @@ impl NumberFormat {
         }
     }
 
-    /// The value of a coordinate given in Å in single precision. Decimals are truncated from its product in double precision, which
-    /// is exact.
+    /// Returns the value of a coordinate given in Å in single precision. Decimals are truncated from its product in double precision,
+    /// which is exact.
     ///
     /// # Errors
     /// If the coordinate is not finite, or too large to be written, or if numbers are codes.
@@ -201,8 +201,8 @@ impl NumberFormat {
         }
     }
 
-    /// The value of a coordinate given in Å as decimal text. Decimals are truncated, and integers rounded, digit by digit; bins use
-    /// the nearest double.
+    /// Returns the value of a coordinate given in Å as decimal text. Decimals are truncated, and integers rounded, digit by digit; bins
+    /// use the nearest double.
     ///
     /// # Errors
     /// If the text is not a finite number, or too large to be written, or if numbers are codes.
@@ -223,7 +223,7 @@ impl NumberFormat {
         }
     }
 
-    /// An integer, or the end of the range that it is beyond.
+    /// Returns an integer, or the end of the range that it is beyond.
     fn clipped(&self, integer: i64) -> Fixed {
         // Integers have the same limits on every axis.
         let (low, high) = self.limits(0);
@@ -275,7 +275,7 @@ impl NumberFormat {
         Ok(ParsedNumber { value: value as Fixed, written: DecimalForms::ANY })
     }
 
-    /// The numbers of an axis as rows of parts: one row for each possible number of decimals.
+    /// Returns the numbers of an axis as rows of parts: one row for each possible number of decimals.
     pub fn rows(&self, axis: usize, integers: IntegersBelow) -> Vec<PartRow> {
         let minus = SlotPart::Optional("-".into());
         match self {
@@ -308,7 +308,7 @@ impl NumberFormat {
     }
 }
 
-/// The interval of reals that truncate to an integer.
+/// Returns the interval of reals that truncate to an integer.
 fn truncated(value: f64) -> (f64, f64) {
     match value {
         0.0 => (-1.0, 1.0),

@@ -19,7 +19,7 @@ impl Dfa {
     /// Marks a byte with which no string continues.
     const DEAD: DfaState = DfaState::MAX;
 
-    /// The automaton of a language; its start is state 0.
+    /// Returns the automaton of a language; its start is state 0.
     pub(crate) fn new(languages: &Languages<u8>, root: StateId) -> Self {
         let order = languages.reachable(root);
         let numbers: HashMap<StateId, DfaState> =
@@ -34,7 +34,7 @@ impl Dfa {
         Dfa { next, accepts }
     }
 
-    /// The language of the automaton.
+    /// Returns the language of the automaton.
     pub(crate) fn language(&self, languages: &mut Languages<u8>) -> StateId {
         self.language_from(self.start(), languages, &mut HashMap::new())
     }
@@ -58,12 +58,12 @@ impl Dfa {
         id
     }
 
-    /// The state before the first byte.
+    /// Returns the state before the first byte.
     pub fn start(&self) -> DfaState {
         0
     }
 
-    /// The number of states.
+    /// Returns the number of states.
     pub fn len(&self) -> usize {
         self.next.len()
     }
@@ -73,28 +73,28 @@ impl Dfa {
         self.next.is_empty()
     }
 
-    /// The state after a byte; `None` if no string continues with it.
+    /// Returns the state after a byte; `None` if no string continues with it.
     #[inline]
     pub fn next(&self, state: DfaState, byte: u8) -> Option<DfaState> {
         Some(self.next[usize::from(state)][usize::from(byte)]).filter(|next| *next != Dfa::DEAD)
     }
 
-    /// The state after some bytes; `None` if no string continues with them.
+    /// Returns the state after some bytes; `None` if no string continues with them.
     pub fn run(&self, state: DfaState, bytes: &[u8]) -> Option<DfaState> {
         bytes.iter().try_fold(state, |state, byte| self.next(state, *byte))
     }
 
-    /// Whether a string may end here.
+    /// Returns whether a string may end here.
     pub(crate) fn accepts(&self, state: DfaState) -> bool {
         self.accepts[usize::from(state)]
     }
 
-    /// Whether a text is a string of the language.
+    /// Returns whether a text is a string of the language.
     pub fn matches(&self, text: &[u8]) -> bool {
         self.run(self.start(), text).is_some_and(|state| self.accepts(state))
     }
 
-    /// The length of the longest prefix of `bytes` that a string can begin with, and the state behind it.
+    /// Returns the length of the longest prefix of `bytes` that a string can begin with, and the state behind it.
     pub fn longest(&self, bytes: &[u8]) -> (usize, DfaState) {
         let mut state = self.start();
         for (at, byte) in bytes.iter().enumerate() {
@@ -106,24 +106,24 @@ impl Dfa {
         (bytes.len(), state)
     }
 
-    /// The automaton without the strings that begin with `byte`.
+    /// Returns the automaton without the strings that begin with `byte`.
     pub fn without_first(mut self, byte: u8) -> Self {
         // The language is finite, so no edge leads back to the start state.
         self.next[0][usize::from(byte)] = Dfa::DEAD;
         self
     }
 
-    /// The bytes that may come next, ascending.
+    /// Returns the bytes that may come next, ascending.
     pub fn bytes(&self, state: DfaState) -> impl Iterator<Item = u8> + '_ {
         (0..=255).filter(move |byte| self.next(state, *byte).is_some())
     }
 
-    /// All bytes that occur in strings.
+    /// Returns all bytes that occur in strings.
     pub fn alphabet(&self) -> BTreeSet<u8> {
         (0..self.len()).flat_map(|state| self.bytes(state as DfaState)).collect()
     }
 
-    /// The shortest byte sequence that completes a string from here; of several, the smallest.
+    /// Returns the shortest byte sequence that completes a string from here; of several, the smallest.
     pub fn completion(&self, state: DfaState) -> Vec<u8> {
         let mut layer = vec![(state, Vec::new())];
         let mut seen = BTreeSet::from([state]);

@@ -204,7 +204,7 @@ impl EncodingFile {
 impl FromStr for Encoding {
     type Err = String;
 
-    /// An encoding by its name, the path of its file, or the JSON content of such a file.
+    /// Returns an encoding by its name, the path of its file, or the JSON content of such a file.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         if name.trim_start().starts_with('{') {
             return of_json(name);
@@ -214,7 +214,7 @@ impl FromStr for Encoding {
 }
 
 impl Encoding {
-    /// What a command line calls it: its name, or the content of its file.
+    /// Returns what a command line calls it: its name, or the content of its file.
     pub fn argument(self) -> String {
         match serde_json::to_value(self) {
             Ok(serde_json::Value::String(name)) => name,
@@ -224,7 +224,7 @@ impl Encoding {
     }
 }
 
-/// The encoding in a file.
+/// Returns the encoding in a file.
 fn read(path: &str) -> Result<Encoding, String> {
     let unknown = || format!("`{path}` is neither an encoding nor a file; give {}", names::known());
     let metadata = std::fs::metadata(Path::new(path)).map_err(|_| unknown())?;
@@ -236,7 +236,7 @@ fn read(path: &str) -> Result<Encoding, String> {
     of_json(&text).map_err(|problem| format!("`{path}`: {problem}; give {}", names::known()))
 }
 
-/// The encoding in a JSON text.
+/// Returns the encoding in a JSON text.
 fn of_json(text: &str) -> Result<Encoding, String> {
     of_value(serde_json::from_str(text).map_err(|e| format!("no JSON: {e}"))?)
 }
@@ -251,7 +251,7 @@ fn of_value(value: serde_json::Value) -> Result<Encoding, String> {
 }
 
 impl Encoding {
-    /// The encoding that a row of a file states: the name of one of drift's, or the content of an encoding's file. The name of
+    /// Returns the encoding that a row of a file states: the name of one of drift's, or the content of an encoding's file. The name of
     /// `asked` stands for it. A path is not followed, because rows are data.
     ///
     /// # Errors
@@ -270,7 +270,7 @@ impl Encoding {
     }
 }
 
-/// The encoding of a file. A row of a corpus may name its encoding, so a name that drift knows belongs to one encoding alone.
+/// Returns the encoding of a file. A row of a corpus may name its encoding, so a name that drift knows belongs to one encoding alone.
 fn named_apart(definition: Definition) -> Result<Encoding, String> {
     let encoding = Encoding::new(definition)?;
     match names::named(encoding.name()) {
@@ -281,7 +281,7 @@ fn named_apart(definition: Definition) -> Result<Encoding, String> {
 }
 
 impl Serialize for Encoding {
-    /// As its name if that determines it completely, otherwise as `drift.encoding/1`.
+    /// Returns as its name if that determines it completely, otherwise as `drift.encoding/1`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match names::named(self.name()) {
             Some(Ok(named)) if named == *self => serializer.serialize_str(self.name()),

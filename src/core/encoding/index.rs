@@ -163,27 +163,27 @@ impl Bins {
         Ok(Bins { edges: edges.into(), low, high, middles })
     }
 
-    /// The edges, in Å.
+    /// Returns the edges, in Å.
     pub fn edges(&self) -> &[f64] {
         &self.edges
     }
 
-    /// The bounds of fitted bins, in Å.
+    /// Returns the bounds of fitted bins, in Å.
     pub(super) fn fitted(&self) -> Option<(f64, f64)> {
         self.high.map(|high| (self.low, high))
     }
 
-    /// The coordinates that the two tails are read as, in Å.
+    /// Returns the coordinates that the two tails are read as, in Å.
     pub(super) fn tails(&self) -> (f64, f64) {
         (self.middles[0], self.middles[self.middles.len() - 1])
     }
 
-    /// The largest index; indices begin with 0.
+    /// Returns the largest index; indices begin with 0.
     pub fn last(&self) -> Fixed {
         self.edges.len() as Fixed
     }
 
-    /// The index of a coordinate given in Å.
+    /// Returns the index of a coordinate given in Å.
     ///
     /// # Errors
     /// If it is not finite.
@@ -201,17 +201,17 @@ impl Bins {
         })
     }
 
-    /// The coordinate that an index is read as, in Å. Larger indices count as the last one.
+    /// Returns the coordinate that an index is read as, in Å. Larger indices count as the last one.
     pub fn angstrom(&self, index: Fixed) -> f64 {
         self.middles[index.clamp(0, self.last()) as usize]
     }
 
-    /// Whether an index is one of the tails.
+    /// Returns whether an index is one of the tails.
     pub fn is_tail(&self, index: Fixed) -> bool {
         index <= 0 || index >= self.last()
     }
 
-    /// The interval of coordinates with an index, in Å. The tails of fitted bins begin at the file's bounds, so a bin beyond a
+    /// Returns the interval of coordinates with an index, in Å. The tails of fitted bins begin at the file's bounds, so a bin beyond a
     /// bound contains no coordinate, and both ends of its interval are equal.
     pub fn cell(&self, index: Fixed) -> [f64; 2] {
         let edge = |at: Fixed| self.edges[at as usize];

@@ -45,12 +45,12 @@ impl<L, E> Default for Languages<L, E> {
 }
 
 impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
-    /// A state by its number.
+    /// Returns a state by its number.
     pub fn node(&self, id: StateId) -> &Node<L, E> {
         &self.nodes[id as usize]
     }
 
-    /// The state that equals `node`, which is created if needed. The node's edges must ascend.
+    /// Returns the state that equals `node`, which is created if needed. The node's edges must ascend.
     pub(crate) fn intern(&mut self, node: Node<L, E>) -> StateId {
         if let Some(&id) = self.known.get(&node) {
             return id;
@@ -61,12 +61,12 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         id
     }
 
-    /// The language of only the empty string, with this kind of end.
+    /// Returns the language of only the empty string, with this kind of end.
     pub fn end(&mut self, end: E) -> StateId {
         self.intern(Node { edges: Vec::new(), end: Some(end) })
     }
 
-    /// The language of all `paths`; `None` if one string would have two kinds of end.
+    /// Returns the language of all `paths`; `None` if one string would have two kinds of end.
     pub(crate) fn trie(&mut self, mut paths: Vec<Path<L>>) -> Option<StateId> {
         paths.sort();
         self.trie_below(&paths, 0)
@@ -91,7 +91,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         Some(all)
     }
 
-    /// The strings of either language; `None` if one string would have two kinds of end.
+    /// Returns the strings of either language; `None` if one string would have two kinds of end.
     pub fn union(&mut self, a: StateId, b: StateId) -> Option<StateId> {
         if a == b {
             return Some(a);
@@ -121,7 +121,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         Some(self.intern(Node { edges: edges.into_iter().collect(), end }))
     }
 
-    /// The strings of `a`, each followed by a string of `b`; `None` if one string would have two kinds of end.
+    /// Returns the strings of `a`, each followed by a string of `b`; `None` if one string would have two kinds of end.
     pub(crate) fn concatenation(&mut self, a: StateId, b: StateId) -> Option<StateId> {
         if let Some(known) = self.concatenations.get(&(a, b)) {
             return *known;
@@ -145,7 +145,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         joined
     }
 
-    /// The strings of `a` that are not in `b`; `None` if there are none.
+    /// Returns the strings of `a` that are not in `b`; `None` if there are none.
     pub fn difference(&mut self, a: StateId, b: StateId) -> Option<StateId> {
         let (left, right) = (self.node(a).clone(), self.node(b).clone());
         let mut edges = Vec::with_capacity(left.edges.len());
@@ -170,7 +170,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         (end.is_some() || !edges.is_empty()).then(|| self.intern(Node { edges, end }))
     }
 
-    /// The strings of a language without the suffix `last`; `None` if some string does not end with it.
+    /// Returns the strings of a language without the suffix `last`; `None` if some string does not end with it.
     pub(crate) fn without_last(&mut self, root: StateId, last: &[L]) -> Option<StateId>
     where
         E: Default,
@@ -200,7 +200,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         made.get(&root).copied()
     }
 
-    /// The states that can be reached from `root`, which comes first.
+    /// Returns the states that can be reached from `root`, which comes first.
     pub fn reachable(&self, root: StateId) -> Vec<StateId> {
         let mut order = vec![root];
         let mut seen = std::collections::HashSet::from([root]);
@@ -216,7 +216,7 @@ impl<L: Copy + Ord + Hash, E: Copy + Eq + Hash> Languages<L, E> {
         order
     }
 
-    /// The number of strings in a language.
+    /// Returns the number of strings in a language.
     pub fn count(&self, root: StateId) -> u128 {
         let mut counts: HashMap<StateId, u128> = HashMap::new();
         // A state is created after its successors, so its number is larger.

@@ -44,7 +44,7 @@ pub use decimal::{DecimalForms, Fixed, Precision, TrailingZeros};
 pub use decimal_text::{NumberError, NumberPrefix, scan_prefix};
 pub use definition::{Definition, IntegersBelow, NumberFormat, Slots};
 pub use dfa::{Dfa, DfaState};
-pub use names::{AskedEncoding, ENCODING_FORMS, EncodingForm};
+pub use names::{ENCODING_FORMS, EncodingForm, EncodingRequest};
 pub use reading::{OutOfRange, Reading};
 pub use scale::{RoundTo, Scale};
 
@@ -63,7 +63,7 @@ impl Encoding {
     /// Both, in the order of reports.
     pub const ALL: [Encoding; 2] = [Encoding::FIXED, Encoding::STRIPPED];
 
-    /// The encoding of a custom definition.
+    /// Returns the encoding of a custom definition.
     ///
     /// Each definition is stored once and never freed: a run knows only a few, from its options and files.
     ///
@@ -92,7 +92,7 @@ impl Encoding {
         [TrailingZeros::Kept, TrailingZeros::Removed].map(|zeros| Encoding::decimal(zeros, precision))
     }
 
-    /// The data of this encoding.
+    /// Returns the data of this encoding.
     pub fn definition(self) -> &'static Definition {
         self.0
     }
@@ -102,52 +102,52 @@ impl Encoding {
         &self.0.name
     }
 
-    /// The format of its numbers.
+    /// Returns the format of its numbers.
     pub fn number(self) -> &'static NumberFormat {
         &self.0.number
     }
 
-    /// Where its slots stand.
+    /// Returns where its slots stand.
     pub fn slots(self) -> Slots {
         self.0.slots
     }
 
-    /// The text before the first number of a slot; may be empty.
+    /// Returns the text before the first number of a slot; may be empty.
     pub fn open(self) -> &'static str {
         &self.0.open
     }
 
-    /// The text between numbers; may be empty.
+    /// Returns the text between numbers; may be empty.
     pub fn separator(self) -> &'static str {
         &self.0.separator
     }
 
-    /// The text behind the last number of a slot; may be empty.
+    /// Returns the text behind the last number of a slot; may be empty.
     pub fn close(self) -> &'static str {
         &self.0.close
     }
 
-    /// How many numbers a slot has: 1 or 3.
+    /// Returns how many numbers a slot has: 1 or 3.
     pub fn numbers(self) -> usize {
         self.0.numbers
     }
 
-    /// Whether its numbers stand for coordinates.
+    /// Returns whether its numbers stand for coordinates.
     pub fn has_coordinates(self) -> bool {
         !matches!(self.0.number, NumberFormat::Code { .. })
     }
 
-    /// Whether numbers may begin with a sign.
+    /// Returns whether numbers may begin with a sign.
     pub fn is_signed(self) -> bool {
         self.0.number.is_signed()
     }
 
-    /// Whether numbers are coordinates in Å, written as decimals.
+    /// Returns whether numbers are coordinates in Å, written as decimals.
     pub fn is_decimal(self) -> bool {
         matches!(self.0.number, NumberFormat::Decimal { .. })
     }
 
-    /// Whether trailing zeros are kept; `None` if numbers are not decimals.
+    /// Returns whether trailing zeros are kept; `None` if numbers are not decimals.
     pub fn zeros(self) -> Option<TrailingZeros> {
         match &self.0.number {
             NumberFormat::Decimal { zeros, .. } => Some(*zeros),
@@ -155,17 +155,17 @@ impl Encoding {
         }
     }
 
-    /// Whether trailing zeros are removed, so that the length of a number depends on its value.
+    /// Returns whether trailing zeros are removed, so that the length of a number depends on its value.
     pub fn is_stripped(self) -> bool {
         self.zeros() == Some(TrailingZeros::Removed)
     }
 
-    /// Whether trailing zeros are not removed. Always true if numbers are not decimals.
+    /// Returns whether trailing zeros are not removed. Always true if numbers are not decimals.
     pub fn is_fixed(self) -> bool {
         !self.is_stripped()
     }
 
-    /// The precision of decimal numbers; four decimals for other formats, which have no precision of their own.
+    /// Returns the precision of decimal numbers; four decimals for other formats, which have no precision of their own.
     pub fn precision(self) -> Precision {
         match &self.0.number {
             NumberFormat::Decimal { precision, .. } => *precision,
@@ -173,12 +173,12 @@ impl Encoding {
         }
     }
 
-    /// The largest number of decimals; 0 if numbers are not decimals.
+    /// Returns the largest number of decimals; 0 if numbers are not decimals.
     pub fn decimals(self) -> usize {
         if self.is_decimal() { self.precision().decimals() } else { 0 }
     }
 
-    /// The smallest number of decimals.
+    /// Returns the smallest number of decimals.
     pub fn least_decimals(self) -> usize {
         if self.is_fixed() { self.decimals() } else { 0 }
     }
@@ -200,7 +200,7 @@ impl Encoding {
         }
     }
 
-    /// The same decimals in the same slots, separated by spaces or by commas. Unchanged if numbers are not decimals, or if the
+    /// Returns the same decimals in the same slots, separated by spaces or by commas. Unchanged if numbers are not decimals, or if the
     /// result could not be parsed again.
     pub fn with_spaces(self, spaces: bool) -> Self {
         match self.zeros() {
@@ -216,7 +216,7 @@ impl Encoding {
         self.zeros().map_or(self, |zeros| self.respelled(zeros, precision, self.separator()))
     }
 
-    /// The same slots with other decimals and another separator.
+    /// Returns the same slots with other decimals and another separator.
     fn respelled(self, zeros: TrailingZeros, precision: Precision, separator: &'static str) -> Self {
         let named = Encoding(names::decimal(zeros, precision, separator == " "));
         let slots = |e: Encoding| (e.slots(), e.open(), e.close(), e.numbers());
@@ -233,13 +233,13 @@ impl Encoding {
         Encoding::new(definition).unwrap_or(self)
     }
 
-    /// The position that a slot's values stand for, in Å; `None` for codes.
+    /// Returns the position that a slot's values stand for, in Å; `None` for codes.
     pub fn angstrom(self, values: &[Fixed; 3]) -> Option<[f64; 3]> {
         let at = |axis: usize| self.0.number.angstrom(values[axis], axis);
         Some([at(0)?, at(1)?, at(2)?])
     }
 
-    /// The values of a position given in Å.
+    /// Returns the values of a position given in Å.
     ///
     /// # Errors
     /// If a coordinate is not finite, or too large to be written, or if numbers are codes.
@@ -265,7 +265,7 @@ impl Encoding {
         Ok(())
     }
 
-    /// Whether a slot's position is not fully known, because one of its values is a tail.
+    /// Returns whether a slot's position is not fully known, because one of its values is a tail.
     pub fn has_tail(self, values: &[Fixed; 3]) -> bool {
         (0..3).any(|axis| self.0.number.is_tail(values[axis], axis))
     }
@@ -302,14 +302,14 @@ impl Encoding {
         rows
     }
 
-    /// The language of whole slots over bytes, opening and closing text included.
+    /// Returns the language of whole slots over bytes, opening and closing text included.
     pub fn dfa(self, integers: IntegersBelow) -> Dfa {
         let mut languages = Languages::default();
         let root = self.language(integers, &mut languages);
         Dfa::new(&languages, root)
     }
 
-    /// The language of the content of slots over bytes, without the slots in the language `without`; `None` if nothing is left.
+    /// Returns the language of the content of slots over bytes, without the slots in the language `without`; `None` if nothing is left.
     pub fn inner_dfa(
         self,
         integers: IntegersBelow,
@@ -344,7 +344,7 @@ impl Encoding {
         root
     }
 
-    /// A regular expression for whole slots.
+    /// Returns a regular expression for whole slots.
     pub fn expression(self, integers: IntegersBelow) -> String {
         let numbers = (0..self.numbers()).map(|axis| {
             let rows = self.0.number.rows(axis, integers);
@@ -356,7 +356,7 @@ impl Encoding {
         format!("{}{}{}", around[0], numbers.join(&around[1]), around[2])
     }
 
-    /// The value that a reader gets from the beginning of a number, in the encoding's own units. A truncated decimal is close to
+    /// Returns the value that a reader gets from the beginning of a number, in the encoding's own units. A truncated decimal is close to
     /// the number, but a truncated index is a different bin. `None` if nothing can be read.
     pub fn left_over(self, text: &[u8]) -> Option<Fixed> {
         let prefix = scan_prefix(text);

@@ -10,7 +10,7 @@ use super::index::{Bins, TailValues};
 use super::reading::Reading;
 use super::scale::{RoundTo, Scale};
 
-/// The definition of decimals between brackets.
+/// Returns the definition of decimals between brackets.
 const fn of_decimals(
     name: &'static str,
     zeros: TrailingZeros,
@@ -63,7 +63,7 @@ pub(super) fn decimal(zeros: TrailingZeros, precision: Precision, spaces: bool) 
 
 /// The parts of an encoding that a user asked for: by name, or by the older options for decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct AskedEncoding {
+pub struct EncodingRequest {
     /// The whole encoding.
     pub encoding: Option<Encoding>,
     /// Whether trailing zeros are kept.
@@ -74,7 +74,7 @@ pub struct AskedEncoding {
     pub spaces: Option<bool>,
 }
 
-impl AskedEncoding {
+impl EncodingRequest {
     /// `encoding` with the requested parts replaced.
     pub fn over(self, encoding: Encoding) -> Encoding {
         if let Some(asked) = self.encoding {
@@ -85,20 +85,20 @@ impl AskedEncoding {
         self.zeros.map_or(precise, |zeros| precise.with_zeros(zeros))
     }
 
-    /// How to read texts: as `encoding` with the requested parts replaced. If a precision was requested, excess decimals are
+    /// Returns how to read texts: as `encoding` with the requested parts replaced. If a precision was requested, excess decimals are
     /// truncated toward zero. Otherwise numbers with more decimals are refused, because they probably come from another file.
     pub fn reading(self, encoding: Encoding) -> Reading {
         Reading::new(self.over(encoding)).cutting(self.precision.is_some() || self.encoding.is_some())
     }
 
-    /// Whether it was asked how numbers are written, so that neither a recipe nor texts have to tell.
+    /// Returns whether it was asked how numbers are written, so that neither a recipe nor texts have to tell.
     pub fn says_how(self) -> bool {
         self.encoding.is_some() || self.zeros.is_some()
     }
 
-    /// Whether nothing was asked for.
+    /// Returns whether nothing was asked for.
     pub fn is_empty(self) -> bool {
-        self == AskedEncoding::default()
+        self == EncodingRequest::default()
     }
 }
 
@@ -145,13 +145,13 @@ pub const ENCODING_FORMS: [EncodingForm; 10] = [
     EncodingForm::new("fsq", "fsq:N", "fsq:4096", "codes of another program, without coordinates"),
 ];
 
-/// The values of `--encoding`, for messages.
+/// Returns the values of `--encoding`, for messages.
 pub(super) fn known() -> String {
     let forms: Vec<&str> = ENCODING_FORMS.iter().map(|form| form.form).collect();
     format!("{}, or a file of bins or of drift.encoding/1", forms.join(", "))
 }
 
-/// The encoding with this name; `None` if the text is not a name of an encoding.
+/// Returns the encoding with this name; `None` if the text is not a name of an encoding.
 pub(super) fn named(name: &str) -> Option<Result<Encoding, String>> {
     let short = without_default(name);
     let name = short.as_deref().unwrap_or(name);
@@ -177,7 +177,7 @@ fn without_default(name: &str) -> Option<String> {
     (rest.is_empty() || rest.starts_with('-')).then(|| format!("{kind}{rest}"))
 }
 
-/// The problem with a scale that [`Scale::new`] refuses.
+/// Returns the problem with a scale that [`Scale::new`] refuses.
 pub(super) fn scale_problem(units: f64) -> String {
     let (least, most) = (Scale::LEAST, Scale::MOST);
     format!("`scale`: 1 Å has {least} to {most} units, not {units}")
@@ -256,7 +256,7 @@ fn integers(name: &str, values: &str) -> Result<Encoding, String> {
     .map_err(|problem| format!("`{name}`: {problem}"))
 }
 
-/// One line for each atom, as in XYZ: `[C] 1.0000 2.0000 3.0000`.
+/// Returns one line for each atom, as in XYZ: `[C] 1.0000 2.0000 3.0000`.
 fn lines(name: &str, decimals: &str) -> Option<Result<Encoding, String>> {
     let decimals = match decimals.strip_prefix('-') {
         Some(count) => count.parse().ok()?,
@@ -273,7 +273,7 @@ fn lines(name: &str, decimals: &str) -> Option<Result<Encoding, String>> {
     }))
 }
 
-/// An encoding of codes behind every symbol.
+/// Returns an encoding of codes behind every symbol.
 fn codes_of(name: &str, codes: &str) -> Result<Encoding, String> {
     let below = codes.parse().ok().filter(|codes| (1..=1_000_000).contains(codes));
     let below: u32 = below.ok_or_else(|| {
@@ -363,11 +363,14 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_goes_before_what_there_is() {
-        let asked =
-            AskedEncoding { precision: Precision::new(3), spaces: Some(true), ..AskedEncoding::default() };
+        let asked = EncodingRequest {
+            precision: Precision::new(3),
+            spaces: Some(true),
+            ..EncodingRequest::default()
+        };
         assert_eq!(asked.over(Encoding::STRIPPED).name(), "stripped-3-spaces");
-        assert_eq!(AskedEncoding::default().over(Encoding::FIXED), Encoding::FIXED);
+        assert_eq!(EncodingRequest::default().over(Encoding::FIXED), Encoding::FIXED);
         let fsq: Encoding = "fsq:16".parse().unwrap();
-        assert_eq!(AskedEncoding { encoding: Some(fsq), ..asked }.over(Encoding::FIXED), fsq);
+        assert_eq!(EncodingRequest { encoding: Some(fsq), ..asked }.over(Encoding::FIXED), fsq);
     }
 }

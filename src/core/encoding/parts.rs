@@ -36,12 +36,12 @@ pub enum SlotPart {
 pub type PartRow = Vec<SlotPart>;
 
 impl SlotPart {
-    /// A row of one literal part; without parts for the empty text.
+    /// Returns a row of one literal part; without parts for the empty text.
     pub(super) fn literal(text: &str) -> PartRow {
         if text.is_empty() { Vec::new() } else { vec![SlotPart::Literal(text.into())] }
     }
 
-    /// The number of strings that the part stands for.
+    /// Returns the number of strings that the part stands for.
     pub fn count(&self) -> u64 {
         match self {
             SlotPart::Literal(_) => 1,
@@ -51,7 +51,7 @@ impl SlotPart {
         }
     }
 
-    /// All strings of the part, ordered by value.
+    /// Returns all strings of the part, ordered by value.
     pub fn strings(&self) -> Vec<String> {
         match self {
             SlotPart::Literal(text) => vec![text.to_string()],
@@ -64,7 +64,7 @@ impl SlotPart {
         }
     }
 
-    /// The language of the part.
+    /// Returns the language of the part.
     fn language(&self, languages: &mut Languages<u8>) -> StateId {
         let end = languages.end(());
         match self {
@@ -80,7 +80,7 @@ impl SlotPart {
         }
     }
 
-    /// A regular expression for the part, in the syntax that Rust, Python, Lark and ECMAScript share.
+    /// Returns a regular expression for the part, in the syntax that Rust, Python, Lark and ECMAScript share.
     pub fn expression(&self) -> String {
         match self {
             SlotPart::Literal(text) => escaped(text),
@@ -115,7 +115,7 @@ impl SlotPart {
     }
 }
 
-/// The language of the integers up to `last`, with leading zeros up to `width` digits.
+/// Returns the language of the integers up to `last`, with leading zeros up to `width` digits.
 fn integers(last: u32, width: usize, languages: &mut Languages<u8>) -> StateId {
     let digits = Digits { low: 0, high: last.into(), width, decimals: 0, last_is_nonzero: false };
     let empty = languages.end(());
@@ -139,8 +139,8 @@ pub(crate) struct Digits {
 }
 
 impl Digits {
-    /// The language of the numbers; `None` if there is none. Its states are made digit by digit, so they are as many as the digits,
-    /// not as the numbers.
+    /// Returns the language of the numbers; `None` if there is none. Its states are made digit by digit, so they are as many as the
+    /// digits, not as the numbers.
     pub(crate) fn language(&self, languages: &mut Languages<u8>) -> Option<StateId> {
         let width = self.width.max(self.decimals + 1);
         let longest = self.high.to_string().len().max(width);
@@ -175,7 +175,7 @@ impl Digits {
         free
     }
 
-    /// The bytes that may stand where `length` characters are left: digits from `first` to `last`, or the point.
+    /// Returns the bytes that may stand where `length` characters are left: digits from `first` to `last`, or the point.
     fn bytes(&self, length: usize, first: u8, last: u8) -> std::ops::RangeInclusive<u8> {
         match length {
             _ if self.decimals > 0 && length == self.decimals + 1 => b'.'..=b'.',
@@ -184,7 +184,7 @@ impl Digits {
         }
     }
 
-    /// A number of `length` digits, with its point.
+    /// Returns a number of `length` digits, with its point.
     fn written(&self, number: u64, length: usize) -> Vec<u8> {
         let mut text = format!("{number:0length$}").into_bytes();
         if self.decimals > 0 {
@@ -193,8 +193,8 @@ impl Digits {
         text
     }
 
-    /// The numbers from `low` to `high`, written with as many characters, where `None` is no bound; `None` if there is none. `free`
-    /// has the languages without bounds, by length.
+    /// Returns the numbers from `low` to `high`, written with as many characters, where `None` is no bound; `None` if there is none.
+    /// `free` has the languages without bounds, by length.
     fn between(
         &self,
         low: Option<&[u8]>,
@@ -217,12 +217,12 @@ impl Digits {
     }
 }
 
-/// The number of strings of a row; saturates at 2⁶⁴ - 1.
+/// Returns the number of strings of a row; saturates at 2⁶⁴ - 1.
 pub fn count(row: &[SlotPart]) -> u64 {
     row.iter().fold(1, |count: u64, part| count.saturating_mul(part.count()))
 }
 
-/// All strings of a row, ordered by its parts.
+/// Returns all strings of a row, ordered by its parts.
 pub fn strings(row: &[SlotPart]) -> Vec<String> {
     let mut all = vec![String::new()];
     for part in row {
@@ -232,7 +232,7 @@ pub fn strings(row: &[SlotPart]) -> Vec<String> {
     all
 }
 
-/// A regular expression for a row. Repeated digits get a count.
+/// Returns a regular expression for a row. Repeated digits get a count.
 pub fn expression(row: &[SlotPart]) -> String {
     let mut out = String::new();
     let mut rest = row;
@@ -249,7 +249,7 @@ pub fn expression(row: &[SlotPart]) -> String {
     out
 }
 
-/// The language of a row.
+/// Returns the language of a row.
 pub fn language(row: &[SlotPart], languages: &mut Languages<u8>) -> StateId {
     let end = languages.end(());
     row.iter().rev().fold(end, |then, part| {
@@ -259,7 +259,7 @@ pub fn language(row: &[SlotPart], languages: &mut Languages<u8>) -> StateId {
     })
 }
 
-/// The language of several rows; `None` if there are no rows.
+/// Returns the language of several rows; `None` if there are no rows.
 pub(crate) fn language_of_rows(rows: &[PartRow], languages: &mut Languages<u8>) -> Option<StateId> {
     let roots: Vec<StateId> = rows.iter().map(|row| language(row, languages)).collect();
     let mut roots = roots.into_iter();
@@ -267,7 +267,7 @@ pub(crate) fn language_of_rows(rows: &[PartRow], languages: &mut Languages<u8>) 
     roots.try_fold(first, |all, root| languages.union(all, root))
 }
 
-/// An expression that matches exactly this text.
+/// Returns an expression that matches exactly this text.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -289,8 +289,8 @@ fn alternatives(options: Vec<String>) -> String {
     }
 }
 
-/// The integers below a bound of at most 100, spelled exactly as in extended tokenizers since their first version: these tokenizers
-/// are recognised by this spelling.
+/// Returns the integers below a bound of at most 100, spelled exactly as in extended tokenizers since their first version: these
+/// tokenizers are recognised by this spelling.
 fn below_hundred(below: u32) -> String {
     let last = below.saturating_sub(1);
     let (tens, ones) = (last / 10, last % 10);

@@ -75,12 +75,12 @@ impl Reading {
         Ok(())
     }
 
-    /// The encoding of the returned values; for decimals with trailing zeros kept or removed.
+    /// Returns the encoding of the returned values; for decimals with trailing zeros kept or removed.
     pub fn written(self, zeros: TrailingZeros) -> Encoding {
         self.encoding.with_zeros(zeros)
     }
 
-    /// The precision of the returned values.
+    /// Returns the precision of the returned values.
     pub fn precision(self) -> Precision {
         self.encoding.precision()
     }

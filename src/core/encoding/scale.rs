@@ -37,7 +37,7 @@ impl Scale {
     /// The largest scale.
     pub const MOST: f64 = 1e9;
 
-    /// A scale of this many units in 1 Å; `None` unless it is from [`Scale::LEAST`] to [`Scale::MOST`].
+    /// Returns a scale of this many units in 1 Å; `None` unless it is from [`Scale::LEAST`] to [`Scale::MOST`].
     pub fn new(units: f64) -> Option<Self> {
         if !(Scale::LEAST..=Scale::MOST).contains(&units) {
             return None;
@@ -50,12 +50,12 @@ impl Scale {
         Some(Scale { units, mantissa: digits.replace('.', "").parse().ok()?, exponent })
     }
 
-    /// The number of units in 1 Å.
+    /// Returns the number of units in 1 Å.
     pub fn units(self) -> f64 {
         self.units
     }
 
-    /// The coordinate of an integer, in Å.
+    /// Returns the coordinate of an integer, in Å.
     pub fn angstrom(self, value: f64) -> f64 {
         if self.exponent < 0 {
             // Both are whole numbers, so for scales of few digits the quotient is rounded only once.
@@ -64,8 +64,8 @@ impl Scale {
         value / self.units
     }
 
-    /// A coordinate in Å as an integer. A double stands for the shortest decimal number that is read as it. Magnitudes beyond
-    /// 10⁹ count as 10⁹.
+    /// Returns a coordinate in Å as an integer. A double stands for the shortest decimal number that is read as it. Magnitudes beyond 10⁹
+    /// count as 10⁹.
     ///
     /// # Errors
     /// If the coordinate is not finite.
@@ -88,7 +88,7 @@ impl Scale {
         self.round_digits(&DecimalDigits::parse(&format!("{x:?}"))?, rounding)
     }
 
-    /// A coordinate in Å, given as decimal text, as an integer. Magnitudes beyond 10⁹ count as 10⁹.
+    /// Returns a coordinate in Å, given as decimal text, as an integer. Magnitudes beyond 10⁹ count as 10⁹.
     ///
     /// # Errors
     /// If the text is not a finite number.
@@ -122,7 +122,7 @@ impl Scale {
     }
 }
 
-/// Whether a fraction `0.d1d2d3…` is rounded up: above a half, or a half behind an odd number.
+/// Returns whether a fraction `0.d1d2d3…` is rounded up: above a half, or a half behind an odd number.
 fn is_above_half(fraction: &[u8], behind_odd: bool) -> bool {
     match fraction {
         [5, rest @ ..] if rest.iter().all(|digit| *digit == 0) => behind_odd,
@@ -131,7 +131,7 @@ fn is_above_half(fraction: &[u8], behind_odd: bool) -> bool {
     }
 }
 
-/// The digits of a product, at least as many as `digits` has.
+/// Returns the digits of a product, at least as many as `digits` has.
 fn product(digits: &[u8], factor: u64) -> Vec<u8> {
     let mut reversed = Vec::with_capacity(digits.len() + 20);
     let mut carry: u128 = 0;

@@ -21,7 +21,7 @@ const FIVE_BONDS: f64 = 0.85;
 /// The largest molecule whose bounds are smoothed, which takes time cubic in the number of atoms.
 pub(super) const SMOOTHED_ATOMS: usize = 300;
 
-/// The distance bounds of a molecule.
+/// Returns the distance bounds of a molecule.
 pub(super) fn bounds(molecule: &Molecule) -> Bounds {
     let atoms = molecule.len();
     let mut bounds = Bounds::unknown(atoms);
@@ -70,7 +70,7 @@ fn radii(molecule: &Molecule, bounds: &mut Bounds) {
 /// the whole sum, which exceeds the distance of a sodium ion and an oxygen.
 const UNCONNECTED_SCALE: f64 = 0.7;
 
-/// The distance between the ends of two bonds with this angle between them.
+/// Returns the distance between the ends of two bonds with this angle between them.
 fn across(first: f64, second: f64, angle: f64) -> f64 {
     (first * first + second * second - 2.0 * first * second * angle.cos()).sqrt()
 }
@@ -124,7 +124,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The angle at a ring atom between bonds that do not lie in one ring.
+    /// Returns the angle at a ring atom between bonds that do not lie in one ring.
     fn beside_ring(&self, atom: usize, hybridisation: Hybridisation, degree: usize) -> f64 {
         let degrees = match hybridisation {
             Hybridisation::Sp3 if self.molecule.is_in_ring_of(atom, 3) => 116.0,
@@ -163,7 +163,7 @@ impl Builder<'_> {
     }
 }
 
-/// The angle between two bonds of a ring.
+/// Returns the angle between two bonds of a ring.
 fn ring_angle(hybridisation: Hybridisation, size: usize) -> f64 {
     let degrees = match hybridisation {
         Hybridisation::Sp2 if size <= 8 => 180.0 * (1.0 - 2.0 / size as f64),
@@ -177,7 +177,7 @@ fn ring_angle(hybridisation: Hybridisation, size: usize) -> f64 {
     f64::to_radians(degrees)
 }
 
-/// The angle between two bonds at an atom outside of rings.
+/// Returns the angle between two bonds at an atom outside of rings.
 fn chain_angle(hybridisation: Hybridisation) -> f64 {
     let degrees = match hybridisation {
         Hybridisation::Sp => 180.0,

@@ -9,15 +9,15 @@ pub(super) struct Element {
     pub covalent: f64,
 }
 
-/// The radii of an element by its atomic number; 0 for a dummy atom such as `*`.
+/// Returns the radii of an element by its atomic number; 0 for a dummy atom such as `*`.
 pub(super) fn element(number: u8) -> Element {
     let place = usize::from(number).checked_sub(1);
     let (van_der_waals, covalent) = place.and_then(|place| ELEMENTS.get(place)).copied().unwrap_or_default();
     Element { van_der_waals, covalent }
 }
 
-/// The bond radius, in Å, and the electronegativity of an atom type in the universal force field: A. K. Rappé et al., J. Am. Chem.
-/// Soc. 114 (1992) 10024.
+/// Returns the bond radius, in Å, and the electronegativity of an atom type in the universal force field: A. K. Rappé et al., J. Am.
+/// Chem. Soc. 114 (1992) 10024.
 pub(super) fn uff(label: &str) -> Option<(f64, f64)> {
     let found = UFF.iter().find(|(known, ..)| *known == label);
     found.map(|(_, radius, electronegativity)| (*radius, *electronegativity))

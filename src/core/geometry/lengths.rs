@@ -26,7 +26,7 @@ pub(super) struct Length {
     pub high: f64,
 }
 
-/// The lengths of all bonds.
+/// Returns the lengths of all bonds.
 pub(super) fn lengths(molecule: &Molecule) -> Vec<Length> {
     let bonds = 0..molecule.shape.aromatic.len();
     let is_squeezed = |bond: usize| {
@@ -57,7 +57,7 @@ fn rest_length(order: f64, (r, x): (f64, f64), (s, y): (f64, f64)) -> f64 {
     r + s - PAULING * (r + s) * order.ln() - electronegativity
 }
 
-/// A length from covalent or van der Waals radii, for atoms without force field parameters.
+/// Returns a length from covalent or van der Waals radii, for atoms without force field parameters.
 fn rough(molecule: &Molecule, bond: usize) -> Length {
     let [a, b] = molecule.ends(bond).map(|atom| element(molecule.atom(atom).element));
     let order = molecule.shape.molecule.bonds[bond].order;
@@ -72,7 +72,7 @@ fn rough(molecule: &Molecule, bond: usize) -> Length {
     }
 }
 
-/// The force field's name for an atom, built as in `AtomTyper.cpp` of RDKit. It may be a name that the force field does not have.
+/// Returns the force field's name for an atom, built as in `AtomTyper.cpp` of RDKit. It may be a name that the force field does not have.
 fn label(molecule: &Molecule, at: usize) -> String {
     let atom = molecule.atom(at);
     let mut label = symbol(atom.element).unwrap_or("*").to_owned();
@@ -104,7 +104,7 @@ fn is_resonant(molecule: &Molecule, atom: usize) -> bool {
     molecule.is_aromatic(atom) || molecule.neighbours[atom].iter().any(conjugated)
 }
 
-/// The oxidation state in the name of an atom.
+/// Returns the oxidation state in the name of an atom.
 fn charge(molecule: &Molecule, at: usize) -> &'static str {
     let graph = &molecule.shape.molecule;
     let bonds = molecule.neighbours[at].iter().map(|bond| graph.bonds[*bond].valence(at));

@@ -25,7 +25,7 @@ pub struct DistanceLimits {
 }
 
 impl DistanceLimits {
-    /// The limits of a molecule.
+    /// Returns the limits of a molecule.
     pub fn from_molecule(molecule: &Molecule) -> Self {
         let bounds = bounds(molecule);
         let limits = |atoms: [usize; 2]| {
@@ -39,7 +39,7 @@ impl DistanceLimits {
         DistanceLimits { bonds, angles, bounds }
     }
 
-    /// The smallest and the largest distance of two atoms, in Å.
+    /// Returns the smallest and the largest distance of two atoms, in Å.
     pub fn of(&self, a: usize, b: usize) -> [f64; 2] {
         self.bounds.of(a, b)
     }

@@ -19,7 +19,7 @@ pub(super) struct Bounds {
     pub high: Vec<f64>,
 }
 
-/// The index of a pair in the triangular matrix.
+/// Returns the index of a pair in the triangular matrix.
 pub(super) fn place(a: usize, b: usize) -> usize {
     let (a, b) = (a.min(b), a.max(b));
     b * b.saturating_sub(1) / 2 + a
@@ -31,7 +31,7 @@ impl Bounds {
         Bounds { low: vec![0.0; pairs], high: vec![FAR; pairs] }
     }
 
-    /// The smallest and the largest distance of two atoms, in Å.
+    /// Returns the smallest and the largest distance of two atoms, in Å.
     pub(super) fn of(&self, a: usize, b: usize) -> [f64; 2] {
         let at = place(a, b);
         [self.low[at], self.high[at]]
@@ -75,7 +75,7 @@ impl Bounds {
     }
 }
 
-/// The key of two bonds or two atoms, the smaller number first.
+/// Returns the key of two bonds or two atoms, the smaller number first.
 pub(super) fn pair(a: usize, b: usize) -> (usize, usize) {
     (a.min(b), a.max(b))
 }
@@ -89,13 +89,13 @@ pub(super) struct Ideal {
 }
 
 impl Ideal {
-    /// The angle between two bonds with a common atom, in radians.
+    /// Returns the angle between two bonds with a common atom, in radians.
     pub(super) fn angle(&self, a: usize, b: usize) -> f64 {
         // By now every pair with a common atom has one.
         self.angles.get(&pair(a, b)).map_or(2.0 * PI / 3.0, |(angle, _)| *angle)
     }
 
-    /// The atom that two bonds share.
+    /// Returns the atom that two bonds share.
     pub(super) fn shared(&self, a: usize, b: usize) -> Option<usize> {
         self.angles.get(&pair(a, b)).map(|(_, atom)| *atom)
     }

@@ -1,6 +1,6 @@
 //! Merges several bounds on one distance, as in RDKit's `BoundsMatrixBuilderDetails.h`.
 
-/// The range from the smallest to the largest distance that as many bounds as possible allow together.
+/// Returns the range from the smallest to the largest distance that as many bounds as possible allow together.
 pub(super) fn merge(mut bounds: Vec<[f64; 2]>) -> [f64; 2] {
     bounds.sort_by(|a, b| a[0].total_cmp(&b[0]));
     let [mut low, mut high] = bounds.first().copied().unwrap_or_default();

@@ -33,7 +33,7 @@ pub(super) enum Kind {
 }
 
 impl Molecule {
-    /// The molecule of a SMILES.
+    /// Returns the molecule of a SMILES.
     ///
     /// # Errors
     /// As [`SanitizedMolecule::new`].
@@ -64,33 +64,33 @@ impl Molecule {
         Ok(Molecule { shape, neighbours, ring_bonds, ring_sizes, bond_ring_sizes, distances })
     }
 
-    /// The two atoms of each bond.
+    /// Returns the two atoms of each bond.
     pub fn bonds(&self) -> impl Iterator<Item = [usize; 2]> {
         self.shape.molecule.bonds.iter().map(|bond| bond.atoms)
     }
 
-    /// The bonds between heavy atoms.
+    /// Returns the bonds between heavy atoms.
     pub(crate) fn heavy_bonds(&self) -> impl Iterator<Item = [usize; 2]> {
         self.bonds().filter(|atoms| atoms.iter().all(|atom| self.is_heavy(*atom)))
     }
 
-    /// All pairs of heavy atoms, the smaller number first.
+    /// Returns all pairs of heavy atoms, the smaller number first.
     pub(crate) fn heavy_pairs(&self) -> impl Iterator<Item = [usize; 2]> {
         let pairs = (1..self.len()).flat_map(|b| (0..b).map(move |a| [a, b]));
         pairs.filter(|atoms| atoms.iter().all(|atom| self.is_heavy(*atom)))
     }
 
-    /// Whether there are no atoms.
+    /// Returns whether there are no atoms.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number of atoms.
+    /// Returns the number of atoms.
     pub fn len(&self) -> usize {
         self.neighbours.len()
     }
 
-    /// An atom.
+    /// Returns an atom.
     pub fn atom(&self, atom: usize) -> &Atom {
         &self.shape.molecule.atoms[atom]
     }
@@ -104,7 +104,7 @@ impl Molecule {
         self.shape.molecule.hydrogens[atom] as usize + written.count()
     }
 
-    /// Whether an atom is no hydrogen.
+    /// Returns whether an atom is no hydrogen.
     pub fn is_heavy(&self, atom: usize) -> bool {
         self.atom(atom).element != 1
     }
@@ -128,7 +128,7 @@ impl Molecule {
         }
     }
 
-    /// The order of a bond as a number: 1.5 for an aromatic bond, 0 for `~`.
+    /// Returns the order of a bond as a number: 1.5 for an aromatic bond, 0 for `~`.
     pub(super) fn order(&self, bond: usize) -> f64 {
         let written = &self.shape.molecule.bonds[bond];
         match written.order {
@@ -139,12 +139,12 @@ impl Molecule {
         }
     }
 
-    /// The bond between two atoms.
+    /// Returns the bond between two atoms.
     pub(super) fn bond(&self, a: usize, b: usize) -> Option<usize> {
         self.neighbours[a].iter().copied().find(|bond| self.other(*bond, a) == b)
     }
 
-    /// The smallest number of bonds between two atoms; 65,535 if no bonds connect them.
+    /// Returns the smallest number of bonds between two atoms; 65,535 if no bonds connect them.
     pub fn distance(&self, a: usize, b: usize) -> u16 {
         self.distances[a * self.len() + b]
     }
@@ -158,7 +158,7 @@ impl Molecule {
     }
 }
 
-/// The number of bonds between one atom and each other atom, by breadth-first search.
+/// Returns the number of bonds between one atom and each other atom, by breadth-first search.
 fn distances(shape: &SanitizedMolecule, neighbours: &[BondsOfAtom], from: usize) -> Vec<u16> {
     let bonds = &shape.molecule.bonds;
     let mut distances = vec![UNCONNECTED; neighbours.len()];

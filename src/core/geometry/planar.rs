@@ -8,32 +8,32 @@ pub(super) struct Planar {
 }
 
 impl Planar {
-    /// The distance along the middle bond, and the offsets across it at the last and the first atom.
+    /// Returns the distance along the middle bond, and the offsets across it at the last and the first atom.
     fn parts(self) -> (f64, f64, f64) {
         let ([a, b, c], [one, two]) = (self.lengths, self.angles);
         (b - c * two.cos() - a * one.cos(), c * two.sin(), a * one.sin())
     }
 
-    /// The distance with both ends on one side.
+    /// Returns the distance with both ends on one side.
     pub(super) fn cis(self) -> f64 {
         let (along, last, first) = self.parts();
         along.hypot(last - first)
     }
 
-    /// The distance with the ends on opposite sides.
+    /// Returns the distance with the ends on opposite sides.
     pub(super) fn trans(self) -> f64 {
         let (along, last, first) = self.parts();
         along.hypot(last + first)
     }
 
-    /// The distance with one end rotated out of the plane by an angle.
+    /// Returns the distance with one end rotated out of the plane by an angle.
     pub(super) fn turned(self, angle: f64) -> f64 {
         let (along, last, first) = self.parts();
         (along * along + last * last + first * first - 2.0 * last * first * angle.cos()).sqrt()
     }
 }
 
-/// The distance between the ends of a planar chain of four bonds; `first` and `second` say whether each torsion is cis.
+/// Returns the distance between the ends of a planar chain of four bonds; `first` and `second` say whether each torsion is cis.
 pub(super) fn far([a, b, c, d]: [f64; 4], [one, two, three]: [f64; 3], first: bool, second: bool) -> f64 {
     let planar = Planar { lengths: [a, b, c], angles: [one, two] };
     let end = if first { planar.cis() } else { planar.trans() };

@@ -30,7 +30,7 @@ pub struct Plane {
     pub ring: Option<[usize; 4]>,
 }
 
-/// The planes of a molecule.
+/// Returns the planes of a molecule.
 ///
 /// Aromatic rings of five and six atoms are treated as in PoseBusters, except that a ring of six that shares atoms with a ring of
 /// five counts too. Double bonds in PoseBusters are those between carbons with two further heavy neighbours each; here one further
@@ -61,7 +61,7 @@ pub fn planes(molecule: &Molecule) -> Vec<Plane> {
     planes
 }
 
-/// The ring atoms before, at and behind a bond, if its smallest ring has eight to eleven atoms.
+/// Returns the ring atoms before, at and behind a bond, if its smallest ring has eight to eleven atoms.
 fn medium_ring(molecule: &Molecule, bond: usize) -> Option<[usize; 4]> {
     let rings = molecule.shape.rings.iter().zip(&molecule.ring_bonds);
     let (ring, bonds) =
@@ -75,7 +75,7 @@ fn heavy_neighbours(molecule: &Molecule, atom: usize) -> Vec<usize> {
     others.filter(|other| molecule.is_heavy(*other)).collect()
 }
 
-/// Whether an atom is a carbon with three planar bonds.
+/// Returns whether an atom is a carbon with three planar bonds.
 fn is_trigonal_carbon(molecule: &Molecule, atom: usize) -> bool {
     let bonds = molecule.neighbours[atom].len() + molecule.shape.molecule.hydrogens[atom] as usize;
     molecule.atom(atom).element == 6 && bonds == 3 && molecule.hybridisation(atom) == Hybridisation::Sp2
@@ -84,8 +84,8 @@ fn is_trigonal_carbon(molecule: &Molecule, atom: usize) -> bool {
 /// The largest distance of an atom from the plane through atoms placed before it, in Å.
 const SLAB_ANGSTROM: f64 = 0.45;
 
-/// How far from a plane its atoms may lie, in Å. MMFF94 bends groups around an atom in rings of four and five atoms by up to 1.12 Å,
-/// in two rings of five by up to 0.58 Å.
+/// Returns how far from a plane its atoms may lie, in Å. MMFF94 bends groups around an atom in rings of four and five atoms by up to 1.12
+/// Å, in two rings of five by up to 0.58 Å.
 pub(super) fn slab_width(molecule: &Molecule, plane: &Plane) -> f64 {
     let shared = plane.atoms.iter().filter_map(|atom| shared_ring_size(molecule, *atom)).min();
     match shared {
@@ -95,9 +95,9 @@ pub(super) fn slab_width(molecule: &Molecule, plane: &Plane) -> f64 {
     }
 }
 
-/// The number of atoms in the two smallest rings of an atom whose three bonds are in rings, counted in each ring. The smaller it is,
-/// the less the atom can lie in the plane of its neighbours, although it is planar, as in bicyclo[3.2.0]hept-1-ene. `None` for
-/// other atoms.
+/// Returns the number of atoms in the two smallest rings of an atom whose three bonds are in rings, counted in each ring. The smaller it
+/// is, the less the atom can lie in the plane of its neighbours, although it is planar, as in bicyclo[3.2.0]hept-1-ene. `None` for other
+/// atoms.
 fn shared_ring_size(molecule: &Molecule, atom: usize) -> Option<usize> {
     let in_ring = |bond: &usize| !molecule.bond_ring_sizes[*bond].is_empty();
     let bonds = &molecule.neighbours[atom];
@@ -107,7 +107,7 @@ fn shared_ring_size(molecule: &Molecule, atom: usize) -> Option<usize> {
     Some(sizes.first()? + sizes.get(1)?)
 }
 
-/// The atoms of a double bond between carbons outside of aromatic rings, with their heavy neighbours. `None` if a carbon has no
+/// Returns the atoms of a double bond between carbons outside of aromatic rings, with their heavy neighbours. `None` if a carbon has no
 /// further heavy neighbour, or if these are only three atoms.
 fn double_bond(molecule: &Molecule, bond: usize) -> Option<Vec<usize>> {
     let ends = molecule.ends(bond);
@@ -126,7 +126,7 @@ fn double_bond(molecule: &Molecule, bond: usize) -> Option<Vec<usize>> {
     (atoms.len() > 3).then(|| atoms.into_iter().collect())
 }
 
-/// A planar carbon with its three heavy neighbours.
+/// Returns a planar carbon with its three heavy neighbours.
 fn centre(molecule: &Molecule, atom: usize) -> Option<Vec<usize>> {
     let mut atoms = heavy_neighbours(molecule, atom);
     if !is_trigonal_carbon(molecule, atom) || atoms.len() != 3 {
@@ -142,9 +142,9 @@ fn centre(molecule: &Molecule, atom: usize) -> Option<Vec<usize>> {
 const PUCKERED: [(&[usize], &[usize]); 5] =
     [(&[5], &[0, 1, 2, 3, 4, 5]), (&[5, 2], &[2, 3]), (&[5, 2], &[4]), (&[5, 3], &[3, 4]), (&[5, 3], &[2])];
 
-/// Whether a ring of six cannot be flat: none of its atoms is aromatic or in another ring, it fits one of [`PUCKERED`], and two
-/// adjacent atoms are saturated. Without two such atoms, as in *p*-benzoquinone and 1,4-cyclohexadiene, the ring may be flat
-/// although it fits PoseBusters' patterns.
+/// Returns whether a ring of six cannot be flat: none of its atoms is aromatic or in another ring, it fits one of [`PUCKERED`], and two
+/// adjacent atoms are saturated. Without two such atoms, as in *p*-benzoquinone and 1,4-cyclohexadiene, the ring may be flat although it
+/// fits PoseBusters' patterns.
 fn is_puckered(molecule: &Molecule, ring: &[usize], bonds: &[usize]) -> bool {
     let is_alone = |atom: &usize| {
         matches!(molecule.atom(*atom).element, 6 | 7 | 8 | 16)

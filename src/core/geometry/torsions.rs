@@ -30,7 +30,7 @@ enum Torsion {
 
 /// The position of a path's middle bond relative to rings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Where {
+enum RingPosition {
     Chain,
     /// All three bonds lie in one ring of this size.
     Ring(usize),
@@ -45,7 +45,7 @@ enum Where {
 /// A path of three consecutive bonds.
 type Path = [usize; 3];
 
-/// A key that is the same for both directions of a path.
+/// Returns a key that is the same for both directions of a path.
 fn key([a, b, c]: Path) -> Path {
     [a.min(c), b, a.max(c)]
 }
@@ -95,7 +95,7 @@ impl Torsions<'_, '_> {
                 in_one_ring.insert(pair(path[0], path[1]));
                 done.insert(key(path));
                 if size > 5 {
-                    self.collect(path, Where::Ring(size));
+                    self.collect(path, RingPosition::Ring(size));
                 } else {
                     self.record_small_ring(path);
                 }
@@ -115,11 +115,11 @@ impl Torsions<'_, '_> {
                     }
                     let pairs = [pair(first, middle), pair(middle, last)];
                     let place = if pairs.iter().any(|pair| in_one_ring.contains(pair)) {
-                        Where::TwoInRing { flat: pairs.iter().any(|pair| flat.contains(pair)) }
+                        RingPosition::TwoInRing { flat: pairs.iter().any(|pair| flat.contains(pair)) }
                     } else if is_ring(middle) {
-                        Where::Beside
+                        RingPosition::Beside
                     } else {
-                        Where::Chain
+                        RingPosition::Chain
                     };
                     self.collect(path, place);
                 }
@@ -139,7 +139,7 @@ impl Torsions<'_, '_> {
         self.paths.push((path, torsion));
     }
 
-    /// The two middle atoms of a path.
+    /// Returns the two middle atoms of a path.
     fn middle(&self, [first, middle, last]: Path) -> Option<(usize, usize)> {
         let ideal = &self.builder.ideal;
         Some((ideal.shared(first, middle)?, ideal.shared(middle, last)?))
@@ -150,7 +150,7 @@ impl Torsions<'_, '_> {
     }
 
     /// Collects bounds for the ends of a path, if it is a shortest path between them.
-    fn collect(&mut self, path: Path, place: Where) {
+    fn collect(&mut self, path: Path, place: RingPosition) {
         let molecule = self.builder.molecule;
         let Some((two, three)) = self.middle(path) else { return };
         let (one, four) = (molecule.other(path[0], two), molecule.other(path[2], three));
@@ -183,7 +183,7 @@ impl Torsions<'_, '_> {
         self.found.entry(ends).or_default().push(bounds);
     }
 
-    /// A path with its lengths and angles at the lower or upper ends of their bounds.
+    /// Returns a path with its lengths and angles at the lower or upper ends of their bounds.
     fn planar(&self, [first, middle, last]: Path, large: bool) -> Planar {
         let ideal = &self.builder.ideal;
         let length = |bond: usize| if large { ideal.lengths[bond].high } else { ideal.lengths[bond].low };
@@ -195,22 +195,27 @@ impl Torsions<'_, '_> {
         }
     }
 
-    /// The torsion of a path; `None` if its ends are connected by a shorter path.
-    fn torsion(&self, path: Path, [one, two, three, four]: [usize; 4], place: Where) -> Option<Torsion> {
+    /// Returns the torsion of a path; `None` if its ends are connected by a shorter path.
+    fn torsion(
+        &self,
+        path: Path,
+        [one, two, three, four]: [usize; 4],
+        place: RingPosition,
+    ) -> Option<Torsion> {
         let molecule = self.builder.molecule;
         let flat = self.both_flat(two, three);
         Some(match place {
-            Where::Ring(size) if size > 8 => Torsion::Flexible,
-            Where::Ring(_) | Where::Beside if flat => Torsion::Cis,
-            Where::Ring(_) | Where::Beside => Torsion::Flexible,
-            Where::TwoInRing { .. }
+            RingPosition::Ring(size) if size > 8 => Torsion::Flexible,
+            RingPosition::Ring(_) | RingPosition::Beside if flat => Torsion::Cis,
+            RingPosition::Ring(_) | RingPosition::Beside => Torsion::Flexible,
+            RingPosition::TwoInRing { .. }
                 if molecule.bond(one, three).is_some() || molecule.bond(four, two).is_some() =>
             {
                 return None;
             }
-            Where::TwoInRing { flat: true } if flat => Torsion::Trans,
-            Where::TwoInRing { .. } => Torsion::Flexible,
-            Where::Chain => chain(molecule, path, [one, two, three, four]),
+            RingPosition::TwoInRing { flat: true } if flat => Torsion::Trans,
+            RingPosition::TwoInRing { .. } => Torsion::Flexible,
+            RingPosition::Chain => chain(molecule, path, [one, two, three, four]),
         })
     }
 
@@ -239,7 +244,7 @@ impl Torsions<'_, '_> {
         }
     }
 
-    /// The smallest and the largest distance between the ends of four bonds.
+    /// Returns the smallest and the largest distance between the ends of four bonds.
     fn five_atoms(&self, bonds: [usize; 4], ends: [usize; 2], torsion: Torsion) -> [f64; 2] {
         let Torsions { builder, cis, trans, .. } = self;
         let ideal = &builder.ideal;
@@ -278,7 +283,7 @@ impl Torsions<'_, '_> {
     }
 }
 
-/// The torsion of a path whose middle bond is not in a ring.
+/// Returns the torsion of a path whose middle bond is not in a ring.
 fn chain(molecule: &Molecule, path: Path, [one, two, three, four]: [usize; 4]) -> Torsion {
     let [first, middle, last] = path.map(|bond| molecule.kind(bond));
     let forward = Group { molecule, kinds: [first, last], atoms: [one, two, three, four] };
@@ -314,7 +319,7 @@ impl Group<'_> {
         self.molecule.atom(self.atoms[at]).element
     }
 
-    /// Whether the second atom is the bridging oxygen of an ester or the NH of an amide.
+    /// Returns whether the second atom is the bridging oxygen of an ester or the NH of an amide.
     fn is_bridge(&self) -> bool {
         self.element(1) == 8 || self.element(1) == 7 && self.molecule.hydrogens(self.atoms[1]) == 1
     }
@@ -342,7 +347,7 @@ impl Group<'_> {
             && neighbours.iter().any(to_oxygen)
     }
 
-    /// Whether the first atom is the hydrogen of a secondary amide.
+    /// Returns whether the first atom is the hydrogen of a secondary amide.
     fn is_amide_hydrogen(&self) -> bool {
         let nitrogen = self.atoms[1];
         self.element(0) == 1

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use sha2::{Digest, Sha256};
 
 use super::ahead::ReadAhead;
-use super::packed::{Compression, Unread, decompressed};
+use super::packed::{Compression, UnsupportedKind, decompressed};
 use super::{file_name, hex};
 use crate::error::{Error, Result};
 use crate::job::{InputHash, Job};
@@ -33,13 +33,13 @@ struct StoredFile {
 }
 
 /// Opens a file of text or data. Its stored bytes are hashed and reported to the job's observer as they are read. If the file cannot
-/// be opened, or is packed in a way that drift does not read ([`Unread`]), the first read fails. If the job is cancelled, every read
+/// be opened, or is packed in a way that drift does not read ([`UnsupportedKind`]), the first read fails. If the job is cancelled, every read
 /// fails.
 pub fn open(path: &Path, job: &Job) -> InputStream {
-    opened(path, job, |prefix| Unread::of(prefix).map_or(Ok(()), |kind| Err(kind.error())))
+    opened(path, job, |prefix| UnsupportedKind::of(prefix).map_or(Ok(()), |kind| Err(kind.error())))
 }
 
-/// Opens a file like [`open`], but passes on the bytes of any [`Unread`] kind, for readers that look into archives.
+/// Opens a file like [`open`], but passes on the bytes of any [`UnsupportedKind`] kind, for readers that look into archives.
 pub fn open_any(path: &Path, job: &Job) -> InputStream {
     opened(path, job, |_| Ok(()))
 }
@@ -62,7 +62,7 @@ fn opened(path: &Path, job: &Job, check: fn(&[u8]) -> io::Result<()>) -> InputSt
 }
 
 impl InputStream {
-    /// Whether the file is compressed. The answer is valid only after something was read.
+    /// Returns whether the file is compressed. The answer is valid only after something was read.
     pub fn compressed(&self) -> bool {
         self.stored.compressed.get().copied().unwrap_or_default()
     }
@@ -163,7 +163,7 @@ pub fn read_small(path: &Path, limit: u64, name: String, job: &Job) -> io::Resul
     Ok(FileContent { bytes, source })
 }
 
-/// The decompressed bytes of a file, at most `limit`. Reading cannot be cancelled, and no hash is returned.
+/// Returns the decompressed bytes of a file, at most `limit`. Reading cannot be cancelled, and no hash is returned.
 ///
 /// # Errors
 /// As [`read_whole`].
@@ -171,7 +171,7 @@ pub fn read_to_limit(path: &Path, limit: u64) -> Result<Vec<u8>> {
     read_whole(path, limit, &Job::default()).map(|whole| whole.bytes)
 }
 
-/// The name, size and SHA-256 of a file's stored bytes, for files that are read at offsets, such as weights.
+/// Returns the name, size and SHA-256 of a file's stored bytes, for files that are read at offsets, such as weights.
 ///
 /// # Errors
 /// If it cannot be read, or the job was cancelled.
@@ -190,7 +190,7 @@ pub fn hash_file(path: &Path, job: &Job) -> Result<InputHash> {
     }
 }
 
-/// The error for a file that is larger than any of its kind.
+/// Returns the error for a file that is larger than any of its kind.
 pub fn too_large(place: impl AsRef<Path>, limit: u64) -> Error {
     let problem = format!("larger than {} MiB", limit >> 20);
     Error::input(place.as_ref().display(), problem, "check that this is the right file")

@@ -52,12 +52,12 @@ impl<R: BufRead> BoundedLines<R> {
         BoundedLines { reader, line: Vec::new(), limit, number: 0, ends, returned: false }
     }
 
-    /// The number of the line that was read last.
+    /// Returns the number of the line that was read last.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The next line; `None` at the end.
+    /// Returns the next line; `None` at the end.
     ///
     /// # Errors
     /// If the stream cannot be read, or a line is too long under [`LineEnds::Any`].

@@ -23,7 +23,7 @@ pub use json::{BoundedJson, FoldSeed, JsonFold, JsonPart};
 pub use lines::{BoundedLine, BoundedLines, LineEnds};
 pub use output::{AtomicFile, OutputSet, absolute, write_atomic};
 pub(crate) use output::{check_file, check_folder};
-pub use packed::{Compression, DecompressedStream, Unread, decompressed, is_zip};
+pub use packed::{Compression, DecompressedStream, UnsupportedKind, decompressed, is_zip};
 pub use packing::{PackedFile, pack, unpack};
 pub use place::FilePlace;
 pub(crate) use place::place_in;
@@ -31,13 +31,13 @@ pub use utf16::Utf8;
 
 use crate::job::InputHash;
 
-/// A number derived from bytes, the same on every machine: the first 64 bits of the SHA-256 of the concatenated `parts`.
+/// Returns a number derived from bytes, the same on every machine: the first 64 bits of the SHA-256 of the concatenated `parts`.
 pub fn hash_number(parts: &[&[u8]]) -> u64 {
     let digest = parts.iter().fold(Sha256::new(), |hasher, part| hasher.chain_update(part)).finalize();
     digest.iter().take(8).fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-/// The name, size and SHA-256 of bytes in memory.
+/// Returns the name, size and SHA-256 of bytes in memory.
 pub fn hash_bytes(name: &str, bytes: &[u8]) -> InputHash {
     InputHash { name: name.to_owned(), bytes: bytes.len() as u64, sha256: hex(&Sha256::digest(bytes)) }
 }
@@ -47,7 +47,7 @@ pub fn hex(digest: &[u8]) -> String {
     digest.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// The last component of a path, for messages and provenance.
+/// Returns the last component of a path, for messages and provenance.
 pub fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }

@@ -40,7 +40,7 @@ impl AtomicFile {
         Ok(AtomicFile { named: named.to_owned(), target, file })
     }
 
-    /// The path of the unfinished file, for writers that need a path.
+    /// Returns the path of the unfinished file, for writers that need a path.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
@@ -117,7 +117,7 @@ pub struct OutputSet {
 }
 
 impl OutputSet {
-    /// An empty set.
+    /// Returns an empty set.
     pub fn new() -> Self {
         OutputSet::default()
     }
@@ -247,7 +247,7 @@ pub(crate) fn check_folder(folder: &Path, names: &[&str]) -> Result<()> {
     probe(there, folder)
 }
 
-/// The absolute form of a path, which need not exist.
+/// Returns the absolute form of a path, which need not exist.
 ///
 /// # Errors
 /// If the current folder cannot be determined.
@@ -259,7 +259,7 @@ fn is_empty(path: &Path) -> bool {
     path.as_os_str().is_empty()
 }
 
-/// The final path of a file with this name.
+/// Returns the final path of a file with this name.
 fn destination(named: &Path) -> Result<PathBuf> {
     let target = followed(named);
     if target.is_symlink() {
@@ -285,7 +285,7 @@ fn destination(named: &Path) -> Result<PathBuf> {
     Ok(target)
 }
 
-/// A temporary file beside the target, with the permissions of the user's other files.
+/// Returns a temporary file beside the target, with the permissions of the user's other files.
 fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
     builder.prefix(PREFIX);
@@ -298,7 +298,7 @@ fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     builder.tempfile_in(parent(target))
 }
 
-/// A second hard link to the file at `target`; `None` if there is no file or the file system has no hard links.
+/// Returns a second hard link to the file at `target`; `None` if there is no file or the file system has no hard links.
 fn backup(target: &Path) -> Option<TempPath> {
     let link = |path: &Path| fs::hard_link(target, path);
     Builder::new().prefix(PREFIX).make_in(parent(target), link).ok().map(NamedTempFile::into_temp_path)
@@ -309,7 +309,7 @@ fn probe(folder: &Path, named: &Path) -> Result<()> {
     Builder::new().prefix(PREFIX).tempfile_in(folder).map(drop).map_err(|e| unwritable(named, &e))
 }
 
-/// The system's error without the name of the temporary file.
+/// Returns the system's error without the name of the temporary file.
 fn unwritable(named: &Path, error: &io::Error) -> Error {
     let raw =
         error.raw_os_error().map_or_else(|| io::Error::from(error.kind()), io::Error::from_raw_os_error);
@@ -320,7 +320,7 @@ fn unwritable(named: &Path, error: &io::Error) -> Error {
 mod tests {
     use super::*;
 
-    /// The names in a folder.
+    /// Returns the names in a folder.
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
         let mut names: Vec<String> =

@@ -21,7 +21,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The compression of a stream that begins with `prefix`.
+    /// Returns the compression of a stream that begins with `prefix`.
     pub fn of(prefix: &[u8]) -> Option<Self> {
         match prefix {
             [0x1f, 0x8b, ..] => Some(Compression::Gzip),
@@ -56,16 +56,16 @@ pub fn decompressed<R: BufRead>(mut inner: R) -> io::Result<Utf8<DecompressedStr
 }
 
 /// A stream whose first bytes were looked at.
-type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
+type PeekedStream<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
 
 /// The content of a stream, decompressed if it was compressed.
 pub enum DecompressedStream<R: BufRead> {
     /// Not compressed.
-    Plain(Whole<R>),
+    Plain(PeekedStream<R>),
     /// The content of gzip.
-    Gzip(Box<BufReader<Gzip<Whole<R>>>>),
+    Gzip(Box<BufReader<Gzip<PeekedStream<R>>>>),
     /// The content of zstd.
-    Zstd(BufReader<Zstd<Whole<R>>>),
+    Zstd(BufReader<Zstd<PeekedStream<R>>>),
 }
 
 impl<R: BufRead> DecompressedStream<R> {
@@ -121,7 +121,7 @@ impl<R: BufRead> Read for Gzip<R> {
     }
 }
 
-/// The member behind another one; `None` if only padding follows.
+/// Returns the member behind another one; `None` if only padding follows.
 fn next_member<R: BufRead>(mut inner: R) -> io::Result<Option<GzDecoder<R>>> {
     loop {
         let available = inner.fill_buf()?;
@@ -155,64 +155,73 @@ impl<R: BufRead> Read for Zstd<R> {
 
 /// A kind of packed file that drift does not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnsupportedKind {
     /// What it is.
     pub name: &'static str,
     /// What to do with it.
     pub remedy: &'static str,
 }
 
-/// The kinds of [`Unread`] by the first bytes of a file. None of them is text: a title of SDF may begin with `PAR1`. Sources: the
+/// The kinds of [`UnsupportedKind`] by the first bytes of a file. None of them is text: a title of SDF may begin with `PAR1`. Sources: the
 /// formats' own descriptions, and the list of `file` (libmagic).
-const UNREAD: [(&[u8], Unread); 14] = [
-    (ZIP, Unread { name: "a zip archive", remedy: "unpack it first, for example with `unzip`" }),
-    (b"PK\x05\x06", Unread { name: "an empty zip archive", remedy: "check that this is the right file" }),
+const UNREAD: [(&[u8], UnsupportedKind); 14] = [
+    (ZIP, UnsupportedKind { name: "a zip archive", remedy: "unpack it first, for example with `unzip`" }),
+    (
+        b"PK\x05\x06",
+        UnsupportedKind { name: "an empty zip archive", remedy: "check that this is the right file" },
+    ),
     (
         b"7z\xbc\xaf\x27\x1c",
-        Unread { name: "a 7z archive", remedy: "unpack it first, for example with `7z x`" },
+        UnsupportedKind { name: "a 7z archive", remedy: "unpack it first, for example with `7z x`" },
     ),
-    (b"\xfd7zXZ\0", Unread { name: "an xz file", remedy: "unpack it first, for example with `xz -d`" }),
-    (b"]\0\0", Unread { name: "an lzma file", remedy: "unpack it first, for example with `xz -d`" }),
-    (b"LZIP\x01", Unread { name: "an lzip file", remedy: "unpack it first, for example with `lzip -d`" }),
+    (
+        b"\xfd7zXZ\0",
+        UnsupportedKind { name: "an xz file", remedy: "unpack it first, for example with `xz -d`" },
+    ),
+    (b"]\0\0", UnsupportedKind { name: "an lzma file", remedy: "unpack it first, for example with `xz -d`" }),
+    (
+        b"LZIP\x01",
+        UnsupportedKind { name: "an lzip file", remedy: "unpack it first, for example with `lzip -d`" },
+    ),
     (
         b"\x04\x22\x4d\x18",
-        Unread { name: "an lz4 file", remedy: "unpack it first, for example with `lz4 -d`" },
+        UnsupportedKind { name: "an lz4 file", remedy: "unpack it first, for example with `lz4 -d`" },
     ),
     (
         b"Rar!\x1a\x07",
-        Unread { name: "a rar archive", remedy: "unpack it first, for example with `unrar x`" },
+        UnsupportedKind { name: "a rar archive", remedy: "unpack it first, for example with `unrar x`" },
     ),
     (
         b"\x1f\x9d",
-        Unread { name: "a file of compress", remedy: "unpack it first, for example with `gzip -d`" },
+        UnsupportedKind { name: "a file of compress", remedy: "unpack it first, for example with `gzip -d`" },
     ),
-    (b"\xff\x06\0\0sNaPpY", Unread { name: "a snappy file", remedy: "unpack it first" }),
+    (b"\xff\x06\0\0sNaPpY", UnsupportedKind { name: "a snappy file", remedy: "unpack it first" }),
     (
         b"PAR1\x15",
-        Unread {
+        UnsupportedKind {
             name: "a Parquet file",
             remedy: "write it as CSV or JSON Lines, for example with `to_csv` of pandas",
         },
     ),
     (
         b"ARROW1\0\0",
-        Unread {
+        UnsupportedKind {
             name: "an Arrow file",
             remedy: "write it as CSV or JSON Lines, for example with `to_csv` of pandas",
         },
     ),
-    (b"SQLite format 3\0", Unread { name: "an SQLite database", remedy: "export its table as CSV" }),
-    (b"MSCF\0\0\0\0", Unread { name: "a cabinet archive", remedy: "unpack it first" }),
+    (b"SQLite format 3\0", UnsupportedKind { name: "an SQLite database", remedy: "export its table as CSV" }),
+    (b"MSCF\0\0\0\0", UnsupportedKind { name: "a cabinet archive", remedy: "unpack it first" }),
 ];
 
 /// The first bytes of a zip archive that is not empty.
 const ZIP: &[u8] = b"PK\x03\x04";
 
-impl Unread {
-    /// The kind of a file that begins with `prefix`; `None` for any other file, also for one that drift reads.
+impl UnsupportedKind {
+    /// Returns the kind of a file that begins with `prefix`; `None` for any other file, also for one that drift reads.
     pub fn of(prefix: &[u8]) -> Option<Self> {
         if is_bzip2(prefix) {
-            return Some(Unread {
+            return Some(UnsupportedKind {
                 name: "a bzip2 file",
                 remedy: "unpack it first, for example with `bzip2 -d`",
             });
@@ -220,13 +229,13 @@ impl Unread {
         UNREAD.iter().find(|(magic, _)| prefix.starts_with(magic)).map(|(_, kind)| *kind)
     }
 
-    /// The error of a file of this kind.
+    /// Returns the error of a file of this kind.
     pub(super) fn error(self) -> io::Error {
         io::Error::new(io::ErrorKind::Unsupported, format!("is {}; {}", self.name, self.remedy))
     }
 }
 
-/// Whether a file is a zip archive with members.
+/// Returns whether a file is a zip archive with members.
 pub fn is_zip(prefix: &[u8]) -> bool {
     prefix.starts_with(ZIP)
 }
@@ -298,7 +307,7 @@ mod tests {
 
     #[test]
     fn other_packed_files_are_named() {
-        let name = |prefix: &[u8]| Unread::of(prefix).map(|kind| kind.name);
+        let name = |prefix: &[u8]| UnsupportedKind::of(prefix).map(|kind| kind.name);
         assert_eq!(name(b"PK\x03\x04\x14\0"), Some("a zip archive"));
         assert_eq!(name(b"BZh91AY&SY"), Some("a bzip2 file"));
         assert_eq!(name(b"\xfd7zXZ\0\0"), Some("an xz file"));

@@ -49,7 +49,7 @@ impl PackedFile {
         written.map_err(|e| Error::io(&self.named, e))
     }
 
-    /// The complete file, before it gets its name.
+    /// Returns the complete file, before it gets its name.
     ///
     /// # Errors
     /// If the system refuses.

@@ -16,38 +16,38 @@ pub struct FilePlace {
 }
 
 impl FilePlace {
-    /// Where `path` leads, through all links.
+    /// Returns where `path` leads, through all links.
     pub fn of(path: &Path) -> Self {
         FilePlace { real: real(path), id: fs::metadata(path).ok().and_then(|metadata| id(&metadata)) }
     }
 
-    /// Whether this is the same file or folder: the same path, or a hard link to the same file.
+    /// Returns whether this is the same file or folder: the same path, or a hard link to the same file.
     pub fn is(&self, other: &FilePlace) -> bool {
         let is_same_file = self.id.is_some() && self.id == other.id;
         is_same_file || (self.real.is_some() && self.real == other.real)
     }
 
-    /// Whether it lies directly in a folder.
+    /// Returns whether it lies directly in a folder.
     pub(crate) fn is_child_of(&self, folder: &FilePlace) -> bool {
         let parent = self.real.as_deref().and_then(Path::parent);
         parent.is_some() && parent == folder.real.as_deref()
     }
 
-    /// Whether it is in a folder, at any depth, and no name on the way is hidden. A folder is in itself.
+    /// Returns whether it is in a folder, at any depth, and no name on the way is hidden. A folder is in itself.
     pub(crate) fn is_visible_in(&self, folder: &FilePlace) -> bool {
         let (Some(own), Some(folder)) = (&self.real, &folder.real) else { return false };
         let Ok(below) = own.strip_prefix(folder) else { return false };
         !below.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
     }
 
-    /// Whether an entry of a folder may be this file: by its number, or because it is a link.
+    /// Returns whether an entry of a folder may be this file: by its number, or because it is a link.
     fn may_be(&self, entry: &fs::DirEntry) -> bool {
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
         is_link || self.id.is_some_and(|(_, number)| entry_number(entry).is_none_or(|own| own == number))
     }
 }
 
-/// The index of the first of `places` that a file in `folder`, at any depth, leads to. Hidden names do not count, and links to
+/// Returns the index of the first of `places` that a file in `folder`, at any depth, leads to. Hidden names do not count, and links to
 /// folders are not followed, as when a corpus is read.
 pub(crate) fn place_in(folder: &Path, places: &[&FilePlace]) -> Option<usize> {
     // Only entries that may be one of the places are looked up, since a folder may hold hundreds of thousands of files.
@@ -70,12 +70,12 @@ pub(crate) fn place_in(folder: &Path, places: &[&FilePlace]) -> Option<usize> {
     None
 }
 
-/// The folder that contains a file.
+/// Returns the folder that contains a file.
 pub(super) fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The end of a chain of links, which need not exist. It is itself a link if the chain has no end.
+/// Returns the end of a chain of links, which need not exist. It is itself a link if the chain has no end.
 pub(super) fn followed(path: &Path) -> PathBuf {
     let mut at = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -87,7 +87,7 @@ pub(super) fn followed(path: &Path) -> PathBuf {
     at
 }
 
-/// The path without links. Names at its end that do not exist are kept.
+/// Returns the path without links. Names at its end that do not exist are kept.
 fn real(path: &Path) -> Option<PathBuf> {
     let path = followed(&std::path::absolute(path).ok()?);
     let known = path.ancestors().find_map(|at| Some((at, at.canonicalize().ok()?)));
@@ -113,7 +113,7 @@ fn id(_: &fs::Metadata) -> Option<(u64, u64)> {
     None
 }
 
-/// The number of an entry's file, if it is known without asking for its metadata.
+/// Returns the number of an entry's file, if it is known without asking for its metadata.
 #[cfg(unix)]
 fn entry_number(entry: &fs::DirEntry) -> Option<u64> {
     Some(std::os::unix::fs::DirEntryExt::ino(entry))

@@ -13,8 +13,8 @@ enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The order that the byte order mark at the start of a text states. The character behind the mark must be ASCII, with which all
-    /// text files begin that drift reads.
+    /// Returns the order that the byte order mark at the start of a text states. The character behind the mark must be ASCII, with which
+    /// all text files begin that drift reads.
     fn of(start: &[u8]) -> Option<Self> {
         match start {
             [0xff, 0xfe, 1..=127, 0, ..] => Some(ByteOrder::Little),

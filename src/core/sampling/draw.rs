@@ -71,7 +71,7 @@ impl Candidates<'_> {
     }
 }
 
-/// The runs of logits between excluded ids, each with its first id. Excluded ids may exceed the vocabulary.
+/// Returns the runs of logits between excluded ids, each with its first id. Excluded ids may exceed the vocabulary.
 fn runs<'a>(logits: &'a [f32], excluded: &'a [u32]) -> impl Iterator<Item = (u32, &'a [f32])> {
     let mut first = 0;
     excluded.iter().map(|id| *id as usize).chain([logits.len()]).map(move |end| {
@@ -85,7 +85,7 @@ fn runs<'a>(logits: &'a [f32], excluded: &'a [u32]) -> impl Iterator<Item = (u32
 /// The number of logits in a block of which only the maximum is taken.
 const BLOCK: usize = 256;
 
-/// A logit that at least `k` tokens of a vocabulary reach: the `k`-th largest of the block maxima. Finding it moves no logits.
+/// Returns a logit that at least `k` tokens of a vocabulary reach: the `k`-th largest of the block maxima. Finding it moves no logits.
 fn reached(logits: &[f32], excluded: &[u32], k: usize) -> f32 {
     let blocks = runs(logits, excluded).flat_map(|(_, logits)| logits.chunks(BLOCK));
     let mut maxima: Vec<f32> = blocks.map(maximum).collect();
@@ -96,7 +96,7 @@ fn reached(logits: &[f32], excluded: &[u32], k: usize) -> f32 {
     *maxima.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a)).1
 }
 
-/// The largest number. It is inlined, so that the compiler uses the widest instructions that its caller enables.
+/// Returns the largest number. It is inlined, so that the compiler uses the widest instructions that its caller enables.
 #[inline(always)]
 pub fn maximum(numbers: &[f32]) -> f32 {
     const LANES: usize = 16;
@@ -119,7 +119,7 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// The noise of generation `generation` of prompt `prompt`.
+    /// Returns the noise of generation `generation` of prompt `prompt`.
     pub fn new(seed: u64, prompt: usize, generation: usize) -> Self {
         Noise::renewed(seed, prompt, generation, 0)
     }
@@ -135,13 +135,13 @@ impl Noise {
         Noise { random: ChaCha8Rng::from_seed(key) }
     }
 
-    /// The key of its ChaCha8 generator as words: seed, prompt, generation and number, the lower half of each first.
+    /// Returns the key of its ChaCha8 generator as words: seed, prompt, generation and number, the lower half of each first.
     pub fn key(&self) -> [u32; 8] {
         let bytes = self.random.get_seed();
         std::array::from_fn(|word| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * word + byte])))
     }
 
-    /// The noise at one position: word `id` of stream `position`.
+    /// Returns the noise at one position: word `id` of stream `position`.
     fn at(&mut self, position: usize) -> impl FnMut(u32) -> f64 {
         let random = &mut self.random;
         random.set_stream(position as u64);
@@ -223,7 +223,7 @@ pub fn draw(
     Ok(winner(kept, noise, position))
 }
 
-/// The token with the largest sum of score and noise.
+/// Returns the token with the largest sum of score and noise.
 fn winner(mut kept: Vec<ScoredToken>, noise: &mut Noise, position: usize) -> u32 {
     let highest_noise = gumbel(u32::MAX);
     let lowest_noise = gumbel(0);
@@ -272,7 +272,7 @@ fn keep_top_p(kept: &mut Vec<ScoredToken>, p: f64, best: f64) {
     kept.truncate(end.unwrap_or(kept.len()));
 }
 
-/// The token with the largest logit; of equal ones the smallest id.
+/// Returns the token with the largest logit; of equal ones the smallest id.
 ///
 /// # Errors
 /// If no token is allowed, or the largest logit is not finite.
@@ -291,7 +291,7 @@ pub fn most_likely(candidates: Candidates<'_>) -> Result<u32> {
     }
 }
 
-/// The natural logarithm of the softmax of `logits` `[vocab]` at `id`.
+/// Returns the natural logarithm of the softmax of `logits` `[vocab]` at `id`.
 pub fn log_probability(logits: &[f32], id: u32) -> f32 {
     let best = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     // The largest logit is subtracted, so that no exponential overflows. The sum is in double precision, because a vocabulary has
@@ -301,7 +301,7 @@ pub fn log_probability(logits: &[f32], id: u32) -> f32 {
     (f64::from(logit - best) - sum.ln()) as f32
 }
 
-/// The error if no token is left.
+/// Returns the error if no token is left.
 pub fn nothing_allowed() -> Error {
     Error::input(
         "the logit processor",
@@ -310,7 +310,7 @@ pub fn nothing_allowed() -> Error {
     )
 }
 
-/// The error for a logit that is not finite.
+/// Returns the error for a logit that is not finite.
 pub fn not_finite() -> Error {
     Error::input("the model", "its logits are not finite numbers", "the checkpoint is broken")
 }

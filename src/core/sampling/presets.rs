@@ -27,7 +27,7 @@ impl Sampling {
     pub const QWEN3: Sampling =
         Sampling { temperature: Some(0.7), top_k: Some(20), top_p: Some(0.8), min_p: None };
 
-    /// The names of 3DMolGen's presets.
+    /// Returns the names of 3DMolGen's presets.
     pub fn names() -> Vec<String> {
         let mut names = vec!["greedy".to_owned(), "qwen3".to_owned()];
         for share in ["1.0", "0.8", "0.6", "0.4"] {
@@ -41,7 +41,7 @@ impl Sampling {
         names
     }
 
-    /// The settings of `greedy`, `qwen3`, `top-p-P-tT` or `min-p-P-tT`, for the values of [`Sampling::names`] or any others. Only
+    /// Returns the settings of `greedy`, `qwen3`, `top-p-P-tT` or `min-p-P-tT`, for the values of [`Sampling::names`] or any others. Only
     /// `qwen3` uses top-k.
     ///
     /// # Errors

@@ -44,7 +44,7 @@ pub(super) fn check(skeleton: &Skeleton) -> Result<(), String> {
     parts(skeleton, &skeleton.parts, &ends(skeleton))
 }
 
-/// A fixed text that holds the marker.
+/// Returns a fixed text that holds the marker.
 fn text_with<'s>(skeleton: &'s Skeleton, marker: &str) -> Option<&'s str> {
     let loops =
         skeleton.parts.iter().filter_map(|part| if let Part::Each(each) = part { Some(each) } else { None });
@@ -57,12 +57,12 @@ fn text_with<'s>(skeleton: &'s Skeleton, marker: &str) -> Option<&'s str> {
     texts.chain(others).find(|text| text.contains(marker))
 }
 
-/// The ends of a text.
+/// Returns the ends of a text.
 pub(super) fn ends(skeleton: &Skeleton) -> Vec<Lead> {
     skeleton.ends.iter().map(|end| Lead::End(end.as_str().into())).collect()
 }
 
-/// The slots that stand in parts.
+/// Returns the slots that stand in parts.
 fn used(parts: &[Part]) -> BTreeSet<usize> {
     let mut slots = BTreeSet::new();
     for part in parts {
@@ -139,7 +139,7 @@ fn check_loop(skeleton: &Skeleton, each: &Each, behind: &[Lead]) -> Result<(), S
     parts(skeleton, &each.parts, &inside)
 }
 
-/// The bytes with which texts may begin; `None` if they are not known.
+/// Returns the bytes with which texts may begin; `None` if they are not known.
 fn first_bytes(leads: &[Lead]) -> Option<BTreeSet<u8>> {
     let mut all = BTreeSet::new();
     for lead in leads {
@@ -153,7 +153,7 @@ fn first_bytes(leads: &[Lead]) -> Option<BTreeSet<u8>> {
 }
 
 impl Lead {
-    /// Whether a text begins in this way.
+    /// Returns whether a text begins in this way.
     pub(super) fn begins(&self, text: &str) -> bool {
         match self {
             Lead::Text(lead, _) => text.starts_with(&**lead),
@@ -164,7 +164,7 @@ impl Lead {
         }
     }
 
-    /// Whether a text may begin in both ways.
+    /// Returns whether a text may begin in both ways.
     fn may_begin_like(&self, other: &Lead) -> bool {
         match (self, other) {
             // The end of the text is told by the text itself, and by the model's end token.
@@ -191,7 +191,7 @@ impl Lead {
     }
 }
 
-/// How a text of these parts may begin, with `after` behind them.
+/// Returns how a text of these parts may begin, with `after` behind them.
 pub(super) fn leads(skeleton: &Skeleton, parts: &[Part], after: &[Lead]) -> Vec<Lead> {
     let Some((first, rest)) = parts.split_first() else { return after.to_vec() };
     match first {

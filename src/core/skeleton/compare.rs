@@ -19,7 +19,7 @@ pub(super) struct Comparison<'c> {
 }
 
 impl Comparison<'_> {
-    /// The least and the largest number of items that the text may list.
+    /// Returns the least and the largest number of items that the text may list.
     fn allowed(&self) -> [u32; 2] {
         let known = &self.bound.items[self.items];
         match (self.stated, &known.arrangement) {
@@ -29,7 +29,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// What is wrong with the items of the text, if its skeleton lists them.
+    /// Returns what is wrong with the items of the text, if its skeleton lists them.
     pub(super) fn difference(&self) -> Option<(FaultKind, String)> {
         let Comparison { bound, items, read, .. } = self;
         if !bound.skeleton.loops_over(*items) {
@@ -71,7 +71,7 @@ impl Comparison<'_> {
     }
 }
 
-/// The words of items by index, in the order that a text must have; `None` if it may be any.
+/// Returns the words of items by index, in the order that a text must have; `None` if it may be any.
 fn sequence(arrangement: &Arrangement, times: u32) -> Option<Vec<u32>> {
     match arrangement {
         Arrangement::Sequence(sequence) => Some(sequence.clone()),
@@ -83,7 +83,7 @@ fn sequence(arrangement: &Arrangement, times: u32) -> Option<Vec<u32>> {
     }
 }
 
-/// Whether counts have the same words in the same proportions.
+/// Returns whether counts have the same words in the same proportions.
 fn are_proportional(counts: &BTreeMap<&str, u32>, others: &BTreeMap<&str, u32>) -> bool {
     let [total, other_total] =
         [counts, others].map(|counts| counts.values().map(|n| u64::from(*n)).sum::<u64>());
@@ -101,7 +101,7 @@ fn formula(counts: &BTreeMap<&str, u32>) -> String {
 }
 
 impl Items {
-    /// The least and the largest multiple of the items, or the least and the largest number of items without words.
+    /// Returns the least and the largest multiple of the items, or the least and the largest number of items without words.
     pub(crate) fn multiples(&self) -> [u32; 2] {
         match self.arrangement {
             Arrangement::Number { least, most } => [least, most],
@@ -109,7 +109,7 @@ impl Items {
         }
     }
 
-    /// What a text states of the items, for a multiple of them.
+    /// Returns what a text states of the items, for a multiple of them.
     pub fn stated(&self, text: ItemText, times: u32) -> String {
         let counts = self.counts();
         let divisor = counts.iter().fold(0, |a, b| gcd(a, *b)).max(1);

@@ -33,9 +33,9 @@ struct SkeletonFile {
     name: String,
     source: Option<String>,
     #[serde(default)]
-    slots: Named<OneOrMore<SlotFile>>,
+    slots: OrderedEntries<OneOrMore<SlotFile>>,
     #[serde(default)]
-    items: Named<OneOrMore<Source>>,
+    items: OrderedEntries<OneOrMore<Source>>,
     #[serde(default)]
     fields: Vec<String>,
     marker: Option<String>,
@@ -203,7 +203,7 @@ fn checked_width(width: u8) -> Result<u8, String> {
     if width > 18 { Err("`width` is at most 18 digits".to_owned()) } else { Ok(width) }
 }
 
-/// A bound in units of the last decimal.
+/// Returns a bound in units of the last decimal.
 fn units(field: &str, value: f64, decimals: u8) -> Result<i64, String> {
     let scaled = value * power(decimals) as f64;
     // A bound is written with few decimals, and the product of a double with a power of ten is off by less than this.
@@ -282,7 +282,7 @@ impl SkeletonFile {
     }
 }
 
-/// The slot of a name with its kinds.
+/// Returns the slot of a name with its kinds.
 fn slot(name: String, kinds: OneOrMore<SlotFile>) -> Result<Slot, String> {
     let kinds: Result<Vec<SlotKind>, String> = kinds.0.into_iter().map(SlotFile::kind).collect();
     let slot = kinds.and_then(|kinds| Slot::new(name.clone(), kinds));
@@ -337,11 +337,11 @@ impl Geometry<String> {
 }
 
 /// The entries of an object, in order.
-struct Named<T>(Vec<(String, T)>);
+struct OrderedEntries<T>(Vec<(String, T)>);
 
-impl<T> Default for Named<T> {
+impl<T> Default for OrderedEntries<T> {
     fn default() -> Self {
-        Named(Vec::new())
+        OrderedEntries(Vec::new())
     }
 }
 
@@ -368,13 +368,13 @@ macro_rules! deserialize_by_type {
     };
 }
 
-deserialize_by_type! { [T] Named<T>, "an object",
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Named<T>, A::Error> {
+deserialize_by_type! { [T] OrderedEntries<T>, "an object",
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OrderedEntries<T>, A::Error> {
         let mut all = Vec::new();
         while let Some(entry) = map.next_entry()? {
             all.push(entry);
         }
-        Ok(Named(all))
+        Ok(OrderedEntries(all))
     }
 }
 

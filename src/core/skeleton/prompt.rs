@@ -159,7 +159,7 @@ impl Items {
         }
     }
 
-    /// The least and the largest multiple of [`Items::counts`].
+    /// Returns the least and the largest multiple of [`Items::counts`].
     pub fn times(&self) -> [u32; 2] {
         match self.arrangement {
             Arrangement::Composition { times, .. } => times,
@@ -167,7 +167,7 @@ impl Items {
         }
     }
 
-    /// The number of each word, in a text with the least multiple of one; empty without words.
+    /// Returns the number of each word, in a text with the least multiple of one; empty without words.
     pub fn counts(&self) -> Vec<u32> {
         match &self.arrangement {
             Arrangement::Composition { counts, .. } => counts.clone(),
@@ -180,7 +180,7 @@ impl Items {
         }
     }
 
-    /// The least and the largest number of items.
+    /// Returns the least and the largest number of items.
     pub fn range(&self) -> [u32; 2] {
         match &self.arrangement {
             Arrangement::Number { least, most } => [*least, *most],
@@ -236,7 +236,7 @@ impl Skeleton {
 }
 
 impl Source {
-    /// The error for a field that does not hold what is needed.
+    /// Returns the error for a field that does not hold what is needed.
     fn wrong(&self, value: &Value, place: &str, needed: &str) -> Error {
         let shown = value.to_string();
         let problem = format!("`{}` is {}", self.field().unwrap_or_default(), excerpt(shown.as_bytes()));
@@ -290,7 +290,7 @@ fn is_word(word: &str) -> bool {
     !word.is_empty() && word.len() <= LONGEST_WORD && !word.contains(char::is_whitespace)
 }
 
-/// The elements of a SMILES in order, perhaps followed by its implied hydrogens.
+/// Returns the elements of a SMILES in order, perhaps followed by its implied hydrogens.
 fn smiles_words(smiles: &str, hydrogens: bool) -> Option<Vec<String>> {
     let molecule = Molecule::without_hydrogens(smiles, AtomLimit(MOST_HEAVY), Isotopes::Respect).ok()?;
     let mut words: Vec<String> = Vec::new();
@@ -304,7 +304,7 @@ fn smiles_words(smiles: &str, hydrogens: bool) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// The elements of a formula with their numbers, in the order in which they first occur.
+/// Returns the elements of a formula with their numbers, in the order in which they first occur.
 fn formula(value: &Value) -> Option<Vec<(Box<str>, u32)>> {
     let mut counts = Vec::new();
     match value {
@@ -355,7 +355,7 @@ fn add_formula(text: &[u8], times: u32, depth: usize, counts: &mut Vec<(Box<str>
     Some(at)
 }
 
-/// The number at a place, or 1.
+/// Returns the number at a place, or 1.
 fn number(text: &[u8], at: &mut usize) -> Option<u32> {
     let digits = text[*at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let number = std::str::from_utf8(&text[*at..*at + digits]).ok()?;

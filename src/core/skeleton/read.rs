@@ -14,7 +14,7 @@ use crate::error::excerpt;
 
 /// Why a part could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Broken {
+enum ReadFault {
     /// The text ended.
     Cut,
     /// The text goes on in another way.
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads parts that `after` follows. An error ends the reading.
-    fn parts(&mut self, parts: &[Part], after: &[Lead]) -> Result<(), Broken> {
+    fn parts(&mut self, parts: &[Part], after: &[Lead]) -> Result<(), ReadFault> {
         let mut place = 0;
         let mut line = self.at;
         while let Some(part) = parts.get(place) {
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
             if let Err(broken) = self.part(part, &parts[place + 1..], after) {
                 // A line that does not even begin as the skeleton's is another line, and so are those behind it.
                 let is_other_line = self.current.is_none() && before == line;
-                if broken == Broken::Cut || is_other_line {
+                if broken == ReadFault::Cut || is_other_line {
                     return Err(broken);
                 }
                 place = self.next_line(parts, place, after)?;
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips the rest of a line that is off the format; returns the part with which the next line begins.
-    fn next_line(&mut self, parts: &[Part], place: usize, after: &[Lead]) -> Result<usize, Broken> {
+    fn next_line(&mut self, parts: &[Part], place: usize, after: &[Lead]) -> Result<usize, ReadFault> {
         let ends_line = |part: &Part| matches!(part, Part::Text(text) if text.ends_with('\n'));
         let rest = self.rest();
         let feed = rest.find('\n');
@@ -142,13 +142,13 @@ impl<'a> Reader<'a> {
         });
         let end = followed.chain(feed).min();
         if end.is_none() && self.current.is_none() {
-            return Err(Broken::Off);
+            return Err(ReadFault::Off);
         }
         self.at += end.unwrap_or(rest.len());
         Ok(parts.len())
     }
 
-    fn part(&mut self, part: &Part, rest: &[Part], after: &[Lead]) -> Result<(), Broken> {
+    fn part(&mut self, part: &Part, rest: &[Part], after: &[Lead]) -> Result<(), ReadFault> {
         match part {
             Part::Text(text) => self.fixed(text),
             Part::Field(field) => {
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads fixed text.
-    fn fixed(&mut self, text: &str) -> Result<(), Broken> {
+    fn fixed(&mut self, text: &str) -> Result<(), ReadFault> {
         let rest = self.rest();
         if rest.starts_with(text) {
             self.at += text.len();
@@ -194,15 +194,15 @@ impl<'a> Reader<'a> {
         let shown = excerpt(rest.lines().next().unwrap_or_default().as_bytes());
         let problem = format!("{shown} stands where the skeleton has {}", excerpt(text.as_bytes()));
         self.fault(FaultKind::Format, self.at, problem);
-        Err(Broken::Off)
+        Err(ReadFault::Off)
     }
 
-    fn cut(&mut self, place: &str) -> Broken {
+    fn cut(&mut self, place: &str) -> ReadFault {
         self.fault(FaultKind::Cut, self.text.len(), format!("the text ends {place}"));
-        Broken::Cut
+        ReadFault::Cut
     }
 
-    /// The length of the text before the next fixed text, on this line.
+    /// Returns the length of the text before the next fixed text, on this line.
     fn until(&self, rest: &[Part], after: &[Lead]) -> usize {
         let line = self.rest().split('\n').next().unwrap_or_default();
         let found = match rest.first() {
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a slot that should end after `until` bytes, if a text ends it.
-    fn slot(&mut self, slot: usize, until: Option<usize>) -> Result<(), Broken> {
+    fn slot(&mut self, slot: usize, until: Option<usize>) -> Result<(), ReadFault> {
         let definition = &self.bound.skeleton.slots[slot];
         let rest = self.rest();
         let (length, state) = definition.dfa().longest(rest.as_bytes());
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
             let problem = format!("{shown} is not {} (`{}`)", definition.description(), definition.name);
             self.fault(kind, self.at, problem);
             if kind == FaultKind::Format {
-                return Err(Broken::Off);
+                return Err(ReadFault::Off);
             }
         }
         self.at += text.len();
@@ -257,7 +257,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the word of an item, which ends after `until` bytes.
-    fn word(&mut self, items: usize, until: usize) -> Result<(), Broken> {
+    fn word(&mut self, items: usize, until: usize) -> Result<(), ReadFault> {
         let rest = self.rest();
         if let Some(known) = self.out.items[items].last().filter(|item| !item.word.is_empty()) {
             let word = known.word.clone();
@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
         if word.is_empty() || word.contains(char::is_whitespace) {
             let line = excerpt(rest.lines().next().unwrap_or_default().as_bytes());
             self.fault(FaultKind::Format, self.at, format!("{line} begins with no word of an item"));
-            return Err(Broken::Off);
+            return Err(ReadFault::Off);
         }
         if let Some(item) = self.out.items[items].last_mut() {
             item.word = word.to_owned();
@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads what a text states of its items before it lists them.
-    fn stated(&mut self, items: usize, text: ItemText, rest: &[Part]) -> Result<(), Broken> {
+    fn stated(&mut self, items: usize, text: ItemText, rest: &[Part]) -> Result<(), ReadFault> {
         let bound = self.bound;
         let known = &bound.items[items];
         let [least, most] = known.multiples();
@@ -308,7 +308,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the items of a loop, as many as there are. `after`: what follows the loop.
-    fn each(&mut self, each: &Each, after: &[Lead]) -> Result<(), Broken> {
+    fn each(&mut self, each: &Each, after: &[Lead]) -> Result<(), ReadFault> {
         let skeleton = self.bound.skeleton;
         let mut inside = after.to_vec();
         inside.extend(match &*each.between {
@@ -333,13 +333,13 @@ impl<'a> Reader<'a> {
             }
             if self.at == begun {
                 // Nothing was read: the same place would be tried forever.
-                result = result.and(Err(Broken::Off));
+                result = result.and(Err(ReadFault::Off));
             }
         }
         result
     }
 
-    /// Whether the text goes on behind a loop, or ends.
+    /// Returns whether the text goes on behind a loop, or ends.
     fn is_behind(&self, each: &Each, after: &[Lead]) -> bool {
         let rest = self.rest();
         let is_first = self.out.items[each.items].is_empty();

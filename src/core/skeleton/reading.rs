@@ -40,7 +40,7 @@ impl FaultKind {
         FaultKind::Trailing,
     ];
 
-    /// The kind in words.
+    /// Returns the kind in words.
     pub fn name(self) -> &'static str {
         match self {
             FaultKind::Marker => "marker",
@@ -94,18 +94,18 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Whether the text is one of the skeleton.
+    /// Returns whether the text is one of the skeleton.
     pub fn passed(&self) -> bool {
         self.faults.is_empty()
     }
 
-    /// The number of items that repeat one before them, in their word and all of their slots.
+    /// Returns the number of items that repeat one before them, in their word and all of their slots.
     pub fn repeated_items(&self) -> usize {
         self.items.iter().map(|items| repeats(items)).sum()
     }
 }
 
-/// The number of items that repeat one before them.
+/// Returns the number of items that repeat one before them.
 fn repeats(items: &[ReadItem]) -> usize {
     let mut seen = HashSet::new();
     items.iter().filter(|item| !item.texts.is_empty() && !seen.insert((&item.word, &item.texts))).count()

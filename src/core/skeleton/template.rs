@@ -60,7 +60,7 @@ pub(super) struct Names<'n> {
 }
 
 impl Names<'_> {
-    /// The parts of a template: text with names in braces, `{x} {x}\n`; doubled braces stand for braces.
+    /// Returns the parts of a template: text with names in braces, `{x} {x}\n`; doubled braces stand for braces.
     ///
     /// # Errors
     /// A sentence that says what is wrong.

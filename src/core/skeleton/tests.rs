@@ -12,7 +12,7 @@ fn data(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
-/// The kinds of faults of a text, in the order of the text.
+/// Returns the kinds of faults of a text, in the order of the text.
 fn faults(skeleton: &Skeleton, prompt: Value, text: &str) -> Vec<FaultKind> {
     let bound = skeleton.bind(&data(prompt), "p").unwrap();
     bound.read(text).faults.iter().map(|fault| fault.kind).collect()
@@ -183,7 +183,7 @@ fn scenes_and_frameworks_are_data_alone() {
     assert_eq!(faults(&mof, json!({"n_blocks": 2}), &text.replace("[1]", "[2]")), [FaultKind::Format]);
 }
 
-/// A file with one slot `x`, items `atom`, and a text.
+/// Returns a file with one slot `x`, items `atom`, and a text.
 fn file(slot: &str, text: &str) -> String {
     format!(
         r#"{{"schema": "drift.skeleton/1", "name": "t", "slots": {{"x": {slot}}},

@@ -26,7 +26,7 @@ enum Place {
     Close(usize),
 }
 
-/// Whether a prompt, a tag or a text between tags may contain a string.
+/// Returns whether a prompt, a tag or a text between tags may contain a string.
 pub fn may_hold(content: &str, encoding: Encoding) -> bool {
     let opens = (0..encoding.open().len().max(1)).map(Place::Open);
     let closes = (0..encoding.close().len().max(1)).map(Place::Close);

@@ -113,7 +113,7 @@ fn converted(values: [Fixed; 3], from: Encoding, to: Encoding) -> Result<[Fixed;
     if from == to { Ok(values) } else { to.convert(&values, from) }
 }
 
-/// The end of the symbol at `at`: an atom in brackets, a ring number, a bond, a parenthesis or a dot.
+/// Returns the end of the symbol at `at`: an atom in brackets, a ring number, a bond, a parenthesis or a dot.
 fn symbol_end(text: &str, at: usize, depth: &mut usize) -> Result<usize, TextError> {
     let bytes = text.as_bytes();
     let mut end = at + 1;
@@ -130,7 +130,7 @@ fn symbol_end(text: &str, at: usize, depth: &mut usize) -> Result<usize, TextErr
     Ok(end)
 }
 
-/// The offset behind the atom at `at`.
+/// Returns the offset behind the atom at `at`.
 fn atom_end(bytes: &[u8], at: usize) -> Result<usize, TextError> {
     let mut end = at + 1;
     while end < bytes.len() && bytes[end] != b']' {
@@ -202,7 +202,7 @@ pub fn in_brackets(text: &str, encoding: Encoding) -> String {
     out
 }
 
-/// The numbers of a slot, separated by commas.
+/// Returns the numbers of a slot, separated by commas.
 fn with_commas(inside: &str, encoding: Encoding) -> String {
     match encoding.separator() {
         "" if encoding.numbers() == 1 => format!("{inside},0,0"),

@@ -30,7 +30,7 @@ pub const SMILES_OPEN: &str = "[SMILES]";
 /// The tag after a prompt's SMILES.
 pub const SMILES_CLOSE: &str = "[/SMILES]";
 
-/// The prompt of a molecule.
+/// Returns the prompt of a molecule.
 pub fn prompt(smiles: &str) -> String {
     format!("{SMILES_OPEN}{smiles}{SMILES_CLOSE}")
 }
@@ -40,8 +40,8 @@ pub fn tagged(text: &str) -> String {
     format!("{CONFORMER_OPEN}{text}{CONFORMER_CLOSE}")
 }
 
-/// The byte ranges of the contents of a whole text's slots, in order. A prompt, from `[SMILES]` to `[/SMILES]`, has none, although
-/// its ring closures can look like slots of an encoding without brackets (`[C@H]1CN1`).
+/// Returns the byte ranges of the contents of a whole text's slots, in order. A prompt, from `[SMILES]` to `[/SMILES]`, has none,
+/// although its ring closures can look like slots of an encoding without brackets (`[C@H]1CN1`).
 pub fn slot_ranges(text: &str, encoding: Encoding) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut at = 0;
@@ -54,7 +54,7 @@ pub fn slot_ranges(text: &str, encoding: Encoding) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The length of the prompt at the beginning of a text. A prompt that is not closed ends where a conformer begins.
+/// Returns the length of the prompt at the beginning of a text. A prompt that is not closed ends where a conformer begins.
 fn prompt_length(text: &str) -> usize {
     let closed = text.find(SMILES_CLOSE).map(|at| at + SMILES_CLOSE.len());
     closed.or_else(|| text.find(CONFORMER_OPEN)).unwrap_or(text.len())

@@ -26,7 +26,7 @@ impl Partition {
     /// All partitions.
     pub const ALL: [Partition; 4] = [Partition::Size, Partition::Index, Partition::Element, Partition::Left];
 
-    /// Its name in reports.
+    /// Returns its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Partition::Size => "heavy atoms",
@@ -36,7 +36,7 @@ impl Partition {
         }
     }
 
-    /// The names of its classes.
+    /// Returns the names of its classes.
     pub fn labels(self) -> [&'static str; 5] {
         match self {
             Partition::Size => SIZE_CLASSES.map(|class| class.label),
@@ -46,7 +46,7 @@ impl Partition {
         }
     }
 
-    /// The class of each block of a skeleton, appended to `out`.
+    /// Appends the class of each block of a skeleton to `out`.
     pub fn classes(self, skeleton: &str, out: &mut Vec<u8>) {
         let heavy_atoms = skeleton.matches("<>").count();
         let mut between = "";

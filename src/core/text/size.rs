@@ -20,7 +20,7 @@ pub const SIZE_CLASSES: [SizeClass; 5] = [
     SizeClass { label: "50+", from: 50, to: None },
 ];
 
-/// The index in [`SIZE_CLASSES`] of a molecule with `heavy_atoms` heavy atoms.
+/// Returns the index in [`SIZE_CLASSES`] of a molecule with `heavy_atoms` heavy atoms.
 pub fn size_class(heavy_atoms: usize) -> usize {
     SIZE_CLASSES.iter().rposition(|class| heavy_atoms >= class.from).unwrap_or(0)
 }

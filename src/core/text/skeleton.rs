@@ -11,7 +11,7 @@ pub fn fill(skeleton: &str, placeholder: &str, encoding: Encoding) -> String {
     placed(skeleton, encoding.slots()).replace("<>", &slot)
 }
 
-/// The SMILES of a skeleton: blocks are removed, and added brackets too (`[C]` → `C`).
+/// Returns the SMILES of a skeleton: blocks are removed, and added brackets too (`[C]` → `C`).
 pub fn smiles(skeleton: &str) -> String {
     let mut out = String::with_capacity(skeleton.len() / 2);
     for piece in pieces(skeleton) {
@@ -23,7 +23,7 @@ pub fn smiles(skeleton: &str) -> String {
     out
 }
 
-/// The skeleton of a SMILES, as 3DMolGen's encoder writes it: bare atoms get brackets, bracket atoms are copied byte for byte.
+/// Returns the skeleton of a SMILES, as 3DMolGen's encoder writes it: bare atoms get brackets, bracket atoms are copied byte for byte.
 ///
 /// # Errors
 /// If `smiles` is not a SMILES, or has no atom.
@@ -33,7 +33,7 @@ pub fn from_smiles(smiles: &str) -> Result<String, SmilesError> {
     Ok(of_checked(smiles))
 }
 
-/// The skeleton of a text that is known to be a SMILES with atoms. Bare atoms get brackets; nothing is checked.
+/// Returns the skeleton of a text that is known to be a SMILES with atoms. Bare atoms get brackets; nothing is checked.
 pub fn of_checked(smiles: &str) -> String {
     let mut out = String::with_capacity(smiles.len() * 4);
     for symbol in symbols(smiles, true) {
@@ -56,7 +56,7 @@ pub fn placed(skeleton: &str, slots: Slots) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The symbols of a SMILES or of a skeleton in order, without slots: atoms, bonds, parentheses, ring numbers and dots. Only with
+/// Returns the symbols of a SMILES or of a skeleton in order, without slots: atoms, bonds, parentheses, ring numbers and dots. Only with
 /// `bare` may atoms have no brackets. Nothing is checked: any other character is a symbol too.
 fn symbols(text: &str, bare: bool) -> impl Iterator<Item = &str> {
     let mut rest = text;
@@ -75,7 +75,7 @@ fn symbols(text: &str, bare: bool) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How many digits behind a `%` belong to its ring number: `%12` is one.
+/// Returns how many digits behind a `%` belong to its ring number: `%12` is one.
 pub(super) fn ring_digits(bytes: &[u8]) -> usize {
     bytes.iter().take(2).take_while(|byte| byte.is_ascii_digit()).count()
 }
@@ -95,7 +95,7 @@ pub fn check(smiles: &str) -> Result<(), SmilesError> {
 /// The organic subset.
 const BARE: [&str; 16] = ["Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s"];
 
-/// The bare spelling of an atom with added brackets: `[C]` → `C`; `None` for an atom that needs its brackets.
+/// Returns the bare spelling of an atom with added brackets: `[C]` → `C`; `None` for an atom that needs its brackets.
 fn bare(atom: &str) -> Option<&str> {
     let symbol = atom.strip_prefix('[')?.strip_suffix(']')?;
     BARE.contains(&symbol).then_some(symbol)
@@ -110,7 +110,7 @@ pub enum Piece<'a> {
     Between(&'a str),
 }
 
-/// The pieces of a skeleton in order, without blocks.
+/// Returns the pieces of a skeleton in order, without blocks.
 pub fn pieces(skeleton: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = skeleton;
     std::iter::from_fn(move || {
@@ -133,7 +133,7 @@ pub fn pieces(skeleton: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// The atoms of a skeleton in order: `[C]`, `[C@@H]`, `[O-]`.
+/// Returns the atoms of a skeleton in order: `[C]`, `[C@@H]`, `[O-]`.
 pub fn atoms(skeleton: &str) -> impl Iterator<Item = &str> {
     pieces(skeleton).filter_map(|piece| match piece {
         Piece::Atom(atom) => Some(atom),
@@ -175,19 +175,19 @@ impl Spelling {
     }
 }
 
-/// The symbol of an atom whose brackets contain only a symbol and hydrogens: `[OH]` → `O`.
+/// Returns the symbol of an atom whose brackets contain only a symbol and hydrogens: `[OH]` → `O`.
 fn needless_hydrogens(atom: &str) -> Option<&str> {
     let inside = atom.strip_prefix('[')?.strip_suffix(']')?;
     let symbol = inside.strip_suffix(|c: char| c.is_ascii_digit()).unwrap_or(inside).strip_suffix('H')?;
     matches!(symbol, "B" | "C" | "N" | "O" | "P" | "S").then_some(symbol)
 }
 
-/// A skeleton without needless hydrogens: `[OH]<>` → `[O]<>`. Aromatic `[nH]` is kept, because its hydrogen is needed.
+/// Returns a skeleton without needless hydrogens: `[OH]<>` → `[O]<>`. Aromatic `[nH]` is kept, because its hydrogen is needed.
 pub fn without_needless_hydrogens(skeleton: &str) -> String {
     respell(skeleton, |atom, _| needless_hydrogens(atom).map(|symbol| format!("[{symbol}]")))
 }
 
-/// A skeleton in which N, O, P, S and B carry their hydrogens, as 3DMolGen's logit processor writes it: `[O]<>` → `[OH]<>`.
+/// Returns a skeleton in which N, O, P, S and B carry their hydrogens, as 3DMolGen's logit processor writes it: `[O]<>` → `[OH]<>`.
 ///
 /// # Errors
 /// If the skeleton's text is not a SMILES.

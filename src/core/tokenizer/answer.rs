@@ -23,7 +23,7 @@ struct PromptBefore {
 }
 
 impl Tokenizer {
-    /// The tokens of an answer behind a prompt. Offsets count from the beginning of the answer; a first token that begins in the
+    /// Returns the tokens of an answer behind a prompt. Offsets count from the beginning of the answer; a first token that begins in the
     /// prompt gets offset 0.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl Tokenizer {
         self.answer_tokens_of(answer, Encoding::FIXED)
     }
 
-    /// The tokens of an answer behind a prompt, as in [`Tokenizer::answer_tokens`]. Tokens inside of this encoding's slots are
+    /// Returns the tokens of an answer behind a prompt, as in [`Tokenizer::answer_tokens`]. Tokens inside of this encoding's slots are
     /// FREE.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl Tokenizer {
         Ok(tokens)
     }
 
-    /// The ids of [`Tokenizer::answer_tokens`].
+    /// Returns the ids of [`Tokenizer::answer_tokens`].
     ///
     /// # Errors
     /// As [`Tokenizer::tokens`].
@@ -57,7 +57,7 @@ impl Tokenizer {
         Ok(self.answer_tokens(answer)?.into_iter().map(|token| token.id).collect())
     }
 
-    /// The ids of a prompt that an answer follows, including the prefix that the post-processor adds to a text (Llama's beginning
+    /// Returns the ids of a prompt that an answer follows, including the prefix that the post-processor adds to a text (Llama's beginning
     /// of text, nothing for Qwen).
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Tokenizer {
         Ok(self.prompt_before(prompt, CONFORMER_OPEN)?.ids)
     }
 
-    /// The ids of a prompt that an answer follows, if they are not those of the prompt alone, because a token crosses its end
+    /// Returns the ids of a prompt that an answer follows, if they are not those of the prompt alone, because a token crosses its end
     /// (`][`). `begun` is the part of the answer's first tag that the prompt lacks: the tag or nothing.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl Tokenizer {
         Ok(PromptBefore { ids: [prefix, &behind].concat(), alone: [prefix, &ids].concat() })
     }
 
-    /// The text of an answer's ids, including special tokens, without characters of the prompt in the first token.
+    /// Returns the text of an answer's ids, including special tokens, without characters of the prompt in the first token.
     ///
     /// # Errors
     /// If the tokenizer's decoder refuses them.
@@ -102,7 +102,7 @@ impl Tokenizer {
         })
     }
 
-    /// The characters of the prompt in the first token of an answer; empty if the tags are tokens.
+    /// Returns the characters of the prompt in the first token of an answer; empty if the tags are tokens.
     fn held_of_prompt(&self) -> Result<String> {
         let tokens = self.tokens(&format!("{SOME_PROMPT}{CONFORMER_OPEN}[C]<"))?;
         let first = tokens.iter().find(|token| token.end > SOME_PROMPT.len());

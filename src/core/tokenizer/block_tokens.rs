@@ -22,7 +22,7 @@ impl Default for BlockTokens {
 }
 
 impl BlockTokens {
-    /// The record of the ends of a block's tokens, which are given as in [`super::InBlocks`].
+    /// Returns the record of the ends of a block's tokens, which are given as in [`super::InBlocks`].
     ///
     /// # Errors
     /// If there are more than [`MAX_BLOCK_TOKENS`]. The message names the tokenizer.
@@ -34,7 +34,7 @@ impl BlockTokens {
     }
 }
 
-/// The record of a list of ends; `None` if it is too long.
+/// Returns the record of a list of ends; `None` if it is too long.
 pub(super) fn block_tokens(ends: &[usize]) -> Option<BlockTokens> {
     let mut tokens = BlockTokens::default();
     for &end in ends {

@@ -48,8 +48,8 @@ impl AdjacentCharacters {
         AdjacentCharacters { before, after }
     }
 
-    /// Whether white space may be adjacent to digits. In bracketed slots it only separates numbers, and the encoder is asked about
-    /// it.
+    /// Returns whether white space may be adjacent to digits. In bracketed slots it only separates numbers, and the encoder is asked
+    /// about it.
     fn has_white_space(&self) -> bool {
         [&self.before, &self.after].iter().any(|bytes| bytes.iter().any(u8::is_ascii_whitespace))
     }
@@ -122,7 +122,7 @@ impl TokenBoundaries {
         Ok(cuts)
     }
 
-    /// The boundaries in texts of these bytes: tokens with any other byte do not occur in them.
+    /// Returns the boundaries in texts of these bytes: tokens with any other byte do not occur in them.
     pub(crate) fn within(spellings: &TokenSpellings, alphabet: &BTreeSet<u8>) -> Self {
         let mut joined = vec![false; 128 * 128];
         let mut known = BTreeSet::new();
@@ -180,13 +180,13 @@ impl TokenBoundaries {
         }
     }
 
-    /// Whether some token may contain `a` directly before `b`.
+    /// Returns whether some token may contain `a` directly before `b`.
     pub fn joins(&self, a: u8, b: u8) -> bool {
         // Pairs beyond ASCII are not recorded, so they count as joined.
         a >= 128 || b >= 128 || self.joined[usize::from(a) * 128 + usize::from(b)]
     }
 
-    /// Whether a text falls apart somewhere.
+    /// Returns whether a text falls apart somewhere.
     pub(crate) fn falls_apart(&self, text: &str) -> bool {
         text.as_bytes().windows(2).any(|pair| !self.joins(pair[0], pair[1]))
     }
@@ -201,14 +201,13 @@ impl TokenBoundaries {
         })
     }
 
-    /// Whether a text contains an added token in brackets that is not an atom.
+    /// Returns whether a text contains an added token in brackets that is not an atom.
     pub(crate) fn is_watched(&self, text: &[u8]) -> bool {
         self.watched.iter().any(|content| memchr::memmem::find(text, content).is_some())
     }
 
-    /// Whether the tokens of a part between two cuts depend only on the part. This is always so for BPE, and for Unigram if the
-    /// best segmentation is ahead by a margin. `begins` means that the part begins a text, where the tokenizer may add a space
-    /// before it.
+    /// Returns whether the tokens of a part between two cuts depend only on the part. This is always so for BPE, and for Unigram if the
+    /// best segmentation is ahead by a margin. `begins` means that the part begins a text, where the tokenizer may add a space before it.
     pub(crate) fn is_decided(&self, tokenizer: &Tokenizer, part: &str, begins: bool) -> bool {
         let Some(scores) = &self.scores else { return true };
         let Ok(pieces) = tokenizer.normalized(part).and_then(|text| tokenizer.pre_tokens(&text)) else {
@@ -259,7 +258,7 @@ impl Scores {
         Scores { pieces, longest }
     }
 
-    /// The lead of the best segmentation of a text over the second best: 0 if a character has no piece, infinite if there is only
+    /// Returns the lead of the best segmentation of a text over the second best: 0 if a character has no piece, infinite if there is only
     /// one segmentation.
     ///
     /// Dynamic programming: the two best sums up to each position follow from those up to earlier positions.
@@ -290,8 +289,8 @@ impl Scores {
     }
 }
 
-/// A token with its white space as in the text. Byte-level vocabularies write white space as letters, SentencePiece vocabularies as
-/// `▁`.
+/// Returns a token with its white space as in the text. Byte-level vocabularies write white space as letters, SentencePiece vocabularies
+/// as `▁`.
 pub fn with_white_space(token: &str) -> String {
     // Most tokens have none, and a whole vocabulary is asked for.
     if token.is_ascii() {
@@ -309,7 +308,7 @@ fn keeps_ascii(tokenizer: &Tokenizer) -> Result<(), String> {
     }
 }
 
-/// Whether a text in which every `<` opens a block may contain a token.
+/// Returns whether a text in which every `<` opens a block may contain a token.
 fn may_come_up(token: &str) -> bool {
     let of_block = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '-');
     token.split('<').skip(1).all(|behind| {
@@ -349,7 +348,7 @@ fn role(content: &str, encoding: Encoding) -> Role {
     if may_hold(content, encoding) { Role::Text } else { Role::Never }
 }
 
-/// Whether the text between brackets could be an atom of SMILES: an isotope, a symbol of at most two letters or `*`, and then
+/// Returns whether the text between brackets could be an atom of SMILES: an isotope, a symbol of at most two letters or `*`, and then
 /// signs, digits or an H.
 fn is_atom(inner: &str) -> bool {
     let symbol = inner.trim_start_matches(|c: char| c.is_ascii_digit());

@@ -17,7 +17,7 @@ pub enum CharacterKind {
 }
 
 impl CharacterKind {
-    /// The class, `[0-9\x{B2}-\x{B3}…]`. The pre-tokenizer itself is tried on every character, so the class contains exactly the
+    /// Returns the class, `[0-9\x{B2}-\x{B3}…]`. The pre-tokenizer itself is tried on every character, so the class contains exactly the
     /// characters that it cuts off, whatever version of Unicode a regex engine has.
     pub fn class(self) -> &'static str {
         static CLASSES: [OnceLock<String>; 2] = [OnceLock::new(), OnceLock::new()];
@@ -31,7 +31,7 @@ impl CharacterKind {
 /// The number of characters that are tried at once.
 const CHUNK: usize = 4_096;
 
-/// The class of the characters that a pre-tokenizer isolates.
+/// Returns the class of the characters that a pre-tokenizer isolates.
 fn class(pre_tokenizer: &impl PreTokenizer) -> String {
     let all: Vec<char> = ('\0'..=char::MAX).collect();
     let mut ranges: Vec<(char, char)> = Vec::new();
@@ -50,7 +50,7 @@ fn class(pre_tokenizer: &impl PreTokenizer) -> String {
     format!("[{}]", ranges.collect::<String>())
 }
 
-/// The characters that a pre-tokenizer cuts off from adjacent letters.
+/// Returns the characters that a pre-tokenizer cuts off from adjacent letters.
 fn isolated(pre_tokenizer: &impl PreTokenizer, characters: &[char]) -> Vec<char> {
     // Each character stands between two `a`s, so it shares a pre-token with a letter unless it is cut off.
     let text: String = characters.iter().flat_map(|c| ['a', *c]).chain(['a']).collect();
@@ -73,7 +73,7 @@ fn isolated(pre_tokenizer: &impl PreTokenizer, characters: &[char]) -> Vec<char>
     found
 }
 
-/// The spelling of a character in a class.
+/// Returns the spelling of a character in a class.
 fn written(c: char) -> String {
     if c.is_ascii_alphanumeric() { c.to_string() } else { format!("\\x{{{:X}}}", c as u32) }
 }

@@ -79,8 +79,8 @@ impl CompanionFiles {
         })
     }
 
-    /// The settings that count: those of `tokenizer_config.json`, overridden by `special_tokens_map.json` unless the former list the
-    /// added tokens. `None` if neither file exists.
+    /// Returns the settings that count: those of `tokenizer_config.json`, overridden by `special_tokens_map.json` unless the former list
+    /// the added tokens. `None` if neither file exists.
     pub(super) fn settings(&self) -> Option<Map<String, Value>> {
         let config = self.config.as_ref().map(|file| &file.fields);
         let special =
@@ -147,7 +147,7 @@ impl CompanionFiles {
         self.config.as_ref().is_some_and(|file| file.fields.contains_key(ADDED_TOKENS_DECODER))
     }
 
-    /// The added tokens that are listed beside the `tokenizer.json`.
+    /// Returns the added tokens that are listed beside the `tokenizer.json`.
     fn list(&self, json: &[u8]) -> Result<TokenList> {
         if let Some(config) = self.config.as_ref().filter(|_| self.has_decoder()) {
             return self.decoder(config);
@@ -163,7 +163,7 @@ impl CompanionFiles {
         Ok(list)
     }
 
-    /// The list in `tokenizer_config.json`.
+    /// Returns the list in `tokenizer_config.json`.
     fn decoder(&self, config: &CompanionFile) -> Result<TokenList> {
         let entries = config.fields[ADDED_TOKENS_DECODER].as_object().ok_or_else(|| self.no_decoder())?;
         let mut tokens = BTreeMap::new();
@@ -181,7 +181,7 @@ impl CompanionFiles {
         self.refuse(TOKENIZER_CONFIG, problem, "correct or remove it")
     }
 
-    /// The list in `added_tokens.json`, which has no flags.
+    /// Returns the list in `added_tokens.json`, which has no flags.
     fn added_tokens_list(&self, file: &CompanionFile) -> Result<TokenList> {
         let settings = self.settings().unwrap_or_default();
         let special = SpecialTokens::of(&settings).unwrap_or_default();
@@ -201,7 +201,7 @@ impl CompanionFiles {
         Ok(TokenList { file: ADDED_TOKENS, tokens })
     }
 
-    /// The special tokens of the settings.
+    /// Returns the special tokens of the settings.
     fn special_tokens(&self, tokenizer: &HfTokenizer) -> Result<SpecialTokens> {
         let mut settings = self.settings().unwrap_or_default();
         if settings.get("split_special_tokens").is_some_and(|split| split == true) {
@@ -250,7 +250,7 @@ impl CompanionFiles {
         Ok(())
     }
 
-    /// The file that gives a token of the completed tokenizer its id, other than `own`.
+    /// Returns the file that gives a token of the completed tokenizer its id, other than `own`.
     fn other_list(&self, own: &str, content: &str, tokenizer: &HfTokenizer) -> &'static str {
         let decoder =
             self.config.as_ref().and_then(|config| config.fields.get(ADDED_TOKENS_DECODER)?.as_object());
@@ -287,7 +287,7 @@ impl CompanionFiles {
         }
     }
 
-    /// The hash of all files that were read.
+    /// Returns the hash of all files that were read.
     fn source(&self, tokenizer: &InputHash) -> InputHash {
         let legacy = [&self.special_tokens_map, &self.added_tokens]
             .map(|file| file.as_ref().filter(|_| !self.has_decoder()));
@@ -321,12 +321,12 @@ impl CompanionFile {
     }
 }
 
-/// The added tokens of a tokenizer by their real ids.
+/// Returns the added tokens of a tokenizer by their real ids.
 fn added_by_id(tokenizer: &HfTokenizer) -> BTreeMap<u32, AddedToken> {
     tokenizer.get_added_tokens_decoder().into_iter().collect()
 }
 
-/// The added tokens that a `tokenizer.json` lists, with the ids that it states.
+/// Returns the added tokens that a `tokenizer.json` lists, with the ids that it states.
 fn stated(json: &[u8]) -> Vec<StatedToken> {
     #[derive(Deserialize)]
     struct Document {
@@ -336,14 +336,14 @@ fn stated(json: &[u8]) -> Vec<StatedToken> {
     serde_json::from_slice(json).map_or_else(|_| Vec::new(), |document: Document| document.added_tokens)
 }
 
-/// A `tokenizer.json` with these added tokens instead of its own.
+/// Returns a `tokenizer.json` with these added tokens instead of its own.
 fn with_added(json: &[u8], added: &BTreeMap<u32, AddedToken>) -> Result<Vec<u8>, serde_json::Error> {
     let mut document: Value = serde_json::from_slice(json)?;
     document["added_tokens"] = added.iter().map(|(id, token)| stated_token(*id, token)).collect();
     serde_json::to_vec(&document)
 }
 
-/// An entry of `added_tokens` in a `tokenizer.json`.
+/// Returns an entry of `added_tokens` in a `tokenizer.json`.
 fn stated_token(id: u32, token: &AddedToken) -> Value {
     json!({
         "id": id,

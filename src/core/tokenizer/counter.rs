@@ -44,7 +44,7 @@ impl<'t> Counter<'t> {
         Counter::for_encoding(tokenizer, Encoding::FIXED, skeletons)
     }
 
-    /// A counter for blocks in an encoding. Tables exist only for decimals in brackets with commas; for other slots the counter
+    /// Returns a counter for blocks in an encoding. Tables exist only for decimals in brackets with commas; for other slots the counter
     /// encodes every text.
     ///
     /// # Errors
@@ -76,23 +76,23 @@ impl<'t> Counter<'t> {
         })
     }
 
-    /// A counter that always encodes: the reference.
+    /// Returns a counter that always encodes: the reference.
     pub fn reference(tokenizer: &'t Tokenizer) -> Self {
         let method = Method::Encode { reason: "asked for".into() };
         Counter { tokenizer, encoding: Encoding::FIXED, tables: None, method }
     }
 
-    /// The encoding whose slots are counted.
+    /// Returns the encoding whose slots are counted.
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// The tokenizer that is counted for.
+    /// Returns the tokenizer that is counted for.
     pub fn tokenizer(&self) -> &'t Tokenizer {
         self.tokenizer
     }
 
-    /// The method of this counter.
+    /// Returns the method of this counter.
     pub fn method(&self) -> &Method {
         &self.method
     }

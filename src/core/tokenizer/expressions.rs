@@ -67,7 +67,7 @@ struct Step {
 }
 
 impl Expressions {
-    /// The expressions of a tokenizer.
+    /// Returns the expressions of a tokenizer.
     ///
     /// # Errors
     /// A sentence, if an expression backtracks where this module cannot check it.
@@ -145,7 +145,7 @@ impl Step {
     }
 }
 
-/// The pre-tokenizers of a tokenizer; sequences are flattened.
+/// Returns the pre-tokenizers of a tokenizer; sequences are flattened.
 fn in_order(tokenizer: &HfTokenizer) -> Vec<&PreTokenizerWrapper> {
     let mut found = Vec::new();
     let mut waiting: Vec<&PreTokenizerWrapper> = tokenizer.get_pre_tokenizer().into_iter().collect();
@@ -158,7 +158,7 @@ fn in_order(tokenizer: &HfTokenizer) -> Vec<&PreTokenizerWrapper> {
     found
 }
 
-/// The expression of a pre-tokenizer, if it needs backtracking.
+/// Returns the expression of a pre-tokenizer, if it needs backtracking.
 fn backtracking(pre_tokenizer: &PreTokenizerWrapper) -> Option<&str> {
     let pattern = match pre_tokenizer {
         PreTokenizerWrapper::Split(split) => match &split.pattern {
@@ -171,7 +171,7 @@ fn backtracking(pre_tokenizer: &PreTokenizerWrapper) -> Option<&str> {
     pattern.filter(|pattern| backtracks(pattern))
 }
 
-/// All pre-tokenizers up to the last one that needs backtracking.
+/// Returns all pre-tokenizers up to the last one that needs backtracking.
 fn steps(tokenizer: &HfTokenizer) -> Result<Vec<Step>, String> {
     let all = in_order(tokenizer);
     let needed = all.iter().rposition(|one| backtracking(one).is_some()).map_or(0, |last| last + 1);
@@ -183,12 +183,12 @@ fn steps(tokenizer: &HfTokenizer) -> Result<Vec<Step>, String> {
     steps.collect()
 }
 
-/// Whether a normalizer creates no white space, and makes texts at most [`LONGER`] times as long.
+/// Returns whether a normalizer creates no white space, and makes texts at most [`LONGER`] times as long.
 fn keeps_white_space(normalizer: &NormalizerWrapper) -> bool {
     serde_json::to_value(normalizer).is_ok_and(|normalizer| marks_spaces(&normalizer))
 }
 
-/// Whether a normalizer leaves ASCII unchanged, as Unicode's normal forms do.
+/// Returns whether a normalizer leaves ASCII unchanged, as Unicode's normal forms do.
 fn keeps_ascii(normalizer: &NormalizerWrapper) -> bool {
     match normalizer {
         NormalizerWrapper::NFC(_)
@@ -203,7 +203,7 @@ fn keeps_ascii(normalizer: &NormalizerWrapper) -> bool {
 /// The growth of a text in bytes under [`keeps_white_space`]: a space is one byte, its replacement three.
 const LONGER: usize = 3;
 
-/// Whether no search on this text can take enough steps to give up.
+/// Returns whether no search on this text can take enough steps to give up.
 fn is_short(text: &str, most: StepsBack) -> bool {
     let (mut longest, mut run) = (0usize, 0);
     for c in text.chars() {
@@ -216,7 +216,7 @@ fn is_short(text: &str, most: StepsBack) -> bool {
     steps.and_then(|steps| steps.checked_add(most.once)).is_some_and(|steps| steps <= SURE)
 }
 
-/// The bound on an expression's backtracking steps, if it is known.
+/// Returns the bound on an expression's backtracking steps, if it is known.
 fn steps_back(pattern: &str) -> Option<StepsBack> {
     let tree = Expr::parse_tree(pattern).ok()?.expr;
     let trailing = Expr::parse_tree(r"\s+(?!\S)").ok()?.expr;
@@ -237,7 +237,7 @@ fn steps_back(pattern: &str) -> Option<StepsBack> {
     })
 }
 
-/// Whether an expression is a character followed by all its repetitions: `([!-/])\1*`, as drift writes `Punctuation`.
+/// Returns whether an expression is a character followed by all its repetitions: `([!-/])\1*`, as drift writes `Punctuation`.
 fn is_run_of_one(expression: &Expr) -> bool {
     let Expr::Concat(parts) = expression else { return false };
     let [Expr::Group(first), Expr::Repeat { child, lo: 0, hi: usize::MAX, greedy: true }] = &parts[..] else {
@@ -258,7 +258,7 @@ struct PathCounts {
 impl PathCounts {
     const ONE: PathCounts = PathCounts { ends: 1, forks: 1 };
 
-    /// Both expressions in sequence.
+    /// Returns both expressions in sequence.
     fn then(self, next: PathCounts) -> Option<PathCounts> {
         let ends = self.ends.checked_mul(next.ends)?;
         let forks = self.ends.checked_mul(next.forks)?.checked_add(self.forks)?;
@@ -272,7 +272,7 @@ impl PathCounts {
     }
 }
 
-/// The paths through an expression; `None` if it has an unlimited repetition. `fancy-regex` delegates regular expressions to
+/// Returns the paths through an expression; `None` if it has an unlimited repetition. `fancy-regex` delegates regular expressions to
 /// automata, which never backtrack. But `within` an expression that is not regular, it may try each path itself.
 fn ways(expression: &Expr, within: bool) -> Option<PathCounts> {
     if !within && is_regular(expression) {
@@ -307,7 +307,7 @@ fn ways(expression: &Expr, within: bool) -> Option<PathCounts> {
     }
 }
 
-/// The regular expressions of all `Replace` parts, anywhere in a JSON document.
+/// Returns the regular expressions of all `Replace` parts, anywhere in a JSON document.
 fn replaced(json: &Value) -> Vec<&str> {
     let mut found = Vec::new();
     let mut waiting = vec![json];
@@ -324,7 +324,7 @@ fn replaced(json: &Value) -> Vec<&str> {
     found
 }
 
-/// Whether an expression is run by backtracking, because it contains a feature that automata do not support.
+/// Returns whether an expression is run by backtracking, because it contains a feature that automata do not support.
 fn backtracks(pattern: &str) -> bool {
     Expr::parse_tree(pattern).map_or(true, |tree| !is_regular(&tree.expr))
 }

@@ -73,7 +73,7 @@ impl Inspector {
         Inspector { encoding, ..self }
     }
 
-    /// The tokens of a text, without special tokens of the post-processor, and its blocks.
+    /// Returns the tokens of a text, without special tokens of the post-processor, and its blocks.
     ///
     /// # Errors
     /// As [`Tokenizer::tokens`].

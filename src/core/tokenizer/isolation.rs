@@ -30,7 +30,7 @@ const MAX_SPELLINGS: u64 = 400_000;
 const MAX_ADDED: u64 = 1_000_000;
 
 impl Isolation {
-    /// How a tokenizer isolates the slots of an encoding; `None` if it does not.
+    /// Returns how a tokenizer isolates the slots of an encoding; `None` if it does not.
     ///
     /// The inner error is a sentence that says why the tokenizer's way cannot be learned: pieces have too many spellings.
     ///
@@ -73,7 +73,7 @@ impl Isolation {
         Ok(Ok(Some(Isolation { rows, ways, added: Vec::new(), sample })))
     }
 
-    /// The language of all isolated slots, over bytes.
+    /// Returns the language of all isolated slots, over bytes.
     pub fn language(&self, languages: &mut Languages<u8>) -> Option<StateId> {
         if self.added.is_empty() {
             return parts::language_of_rows(&self.rows, languages);
@@ -82,7 +82,7 @@ impl Isolation {
         languages.trie(self.added.iter().map(|(text, _)| (text.clone().into_bytes(), end)).collect())
     }
 
-    /// The token states of isolated slots. Each piece gets the tokens that the model produces for it alone.
+    /// Returns the token states of isolated slots. Each piece gets the tokens that the model produces for it alone.
     pub fn states<E: Copy + Eq + Hash>(
         &self,
         states: &mut Languages<u32, E>,
@@ -117,7 +117,7 @@ impl Isolation {
     }
 }
 
-/// The slots that are added tokens, brackets included; `None` if there are none.
+/// Returns the slots that are added tokens, brackets included; `None` if there are none.
 fn added_slots(tokenizer: &Tokenizer, encoding: Encoding) -> Option<Isolation> {
     if encoding.open().is_empty() || encoding.close().is_empty() {
         return None;
@@ -137,7 +137,7 @@ fn added_slots(tokenizer: &Tokenizer, encoding: Encoding) -> Option<Isolation> {
     Some(Isolation { rows, ways: Vec::new(), added, sample })
 }
 
-/// The bound on integer parts, in whole Å, below which decimals are isolated.
+/// Returns the bound on integer parts, in whole Å, below which decimals are isolated.
 fn range(tokenizer: &Tokenizer, row: &PartRow) -> Result<IntegersBelow> {
     let expected = cuts(tokenizer, row, 0)?;
     let mut angstrom = 0;
@@ -148,7 +148,7 @@ fn range(tokenizer: &Tokenizer, row: &PartRow) -> Result<IntegersBelow> {
     Ok(IntegersBelow(angstrom))
 }
 
-/// An example slot of a row, part by part, with all signs, and with `integer` as the integer part of x.
+/// Returns an example slot of a row, part by part, with all signs, and with `integer` as the integer part of x.
 fn filled(row: &PartRow, integer: u32) -> Vec<String> {
     let mut integers = [integer, 0, 0].into_iter();
     let texts = row.iter().map(|part| match part {
@@ -162,7 +162,7 @@ fn filled(row: &PartRow, integer: u32) -> Vec<String> {
     texts.collect()
 }
 
-/// The parts at which a slot's pre-tokens begin; `None` if a pre-token crosses an end of the slot, or a part is cut inside.
+/// Returns the parts at which a slot's pre-tokens begin; `None` if a pre-token crosses an end of the slot, or a part is cut inside.
 fn cuts(tokenizer: &Tokenizer, row: &PartRow, integer: u32) -> Result<Option<Vec<usize>>> {
     let filled = filled(row, integer);
     let pieces = tokenizer.pre_tokens(&format!("[C]{}[C]", filled.concat()))?;

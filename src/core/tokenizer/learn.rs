@@ -15,7 +15,7 @@ pub const BYTES: usize = 256;
 /// The trainer counts pairs in 32 bits.
 const MAX_WEIGHT: u64 = i32::MAX as u64;
 
-/// The JSON of a byte-level BPE model with `size` tokens: first the `special` tokens, then the bytes, then the results of merges.
+/// Returns the JSON of a byte-level BPE model with `size` tokens: first the `special` tokens, then the bytes, then the results of merges.
 /// Words consist of printable ASCII and are given with their counts, so the trainer need not read and split texts.
 ///
 /// # Errors
@@ -39,7 +39,7 @@ pub fn learn_bpe(words: &BTreeMap<String, u64>, special: &[&str], size: usize) -
     serde_json::to_value(&model).map_err(|e| refuse(e.to_string()))
 }
 
-/// A tokenizer with default settings of the crate: byte-level BPE with GPT-2's splitting, `special` tokens before all others, and
+/// Returns a tokenizer with default settings of the crate: byte-level BPE with GPT-2's splitting, `special` tokens before all others, and
 /// `size` tokens in all. Returns the bytes of its JSON.
 ///
 /// # Errors
@@ -61,7 +61,7 @@ pub fn learn_plain<'t>(
     Ok(tokenizer.to_string(false).map_err(|e| refuse(&e))?.into_bytes())
 }
 
-/// The JSON of a byte-level tokenizer around a model, with block-aware splits as its pre-tokenizer.
+/// Returns the JSON of a byte-level tokenizer around a model, with block-aware splits as its pre-tokenizer.
 pub fn byte_level_json(model: Value, special: &[&str], splits: Vec<Value>) -> Value {
     let added: Vec<Value> = (0u32..)
         .zip(special)
@@ -100,7 +100,7 @@ fn trainer(special: &[&str], size: usize) -> BpeTrainer {
         .build()
 }
 
-/// The vocabulary of a model's JSON: the id of each token's text.
+/// Returns the vocabulary of a model's JSON: the id of each token's text.
 pub fn model_vocabulary(model: &Value) -> HashMap<String, u32> {
     let listed = model["vocab"].as_object();
     let ids = listed.into_iter().flatten();

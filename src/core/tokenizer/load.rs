@@ -159,7 +159,7 @@ impl Tokenizer {
         Ok((at_path(Self::checked(&name, source, read_back)?), bytes))
     }
 
-    /// The embedded tokenizers, without the extended ones.
+    /// Returns the embedded tokenizers, without the extended ones.
     ///
     /// # Errors
     /// Never, unless the build embedded a broken file.
@@ -167,12 +167,12 @@ impl Tokenizer {
         EMBEDDED.iter().map(|embedded| Self::load(Path::new(embedded.name))).collect()
     }
 
-    /// The embedded tokenizer, extended or not, that [`Tokenizer::load`] loads for `path`.
+    /// Returns the embedded tokenizer, extended or not, that [`Tokenizer::load`] loads for `path`.
     pub fn embedded_by_name(path: &Path) -> Option<&'static EmbeddedTokenizer> {
         EMBEDDED.iter().chain(EXTENDED).find(|embedded| Path::new(embedded.name) == path && !path.exists())
     }
 
-    /// A tokenizer from the bytes of its JSON.
+    /// Returns a tokenizer from the bytes of its JSON.
     ///
     /// # Errors
     /// If the bytes are not a tokenizer, the tokenizer encodes randomly (BPE dropout), makes `tokenizers` panic, or drops
@@ -244,7 +244,7 @@ impl Tokenizer {
         encoding.ok_or(EncodeFailure::Panics)?.map_err(EncodeFailure::Refused)
     }
 
-    /// The encoding of a text by `tokenizers`. `special` adds the special tokens of the post-processor, `places` the offsets of
+    /// Returns the encoding of a text by `tokenizers`. `special` adds the special tokens of the post-processor, `places` the offsets of
     /// tokens.
     ///
     /// # Errors
@@ -266,25 +266,25 @@ impl Tokenizer {
         Error::input(&self.source.name, problem, "repair the tokenizer.json, or use another")
     }
 
-    /// The error for a text that the tokenizer refuses.
+    /// Returns the error for a text that the tokenizer refuses.
     pub(super) fn refuse(&self, verb: &str, text: &str, error: &dyn std::fmt::Display) -> Error {
         let problem = format!("cannot {verb} {}: {error}", excerpt(text.as_bytes()));
         Error::input(&self.name, problem, "")
     }
 
-    /// The first character of a text that is covered by no token, not even an unknown one.
+    /// Returns the first character of a text that is covered by no token, not even an unknown one.
     fn lost(&self, text: &str) -> Result<Option<char>> {
         let tokens = self.tokens(text)?;
         let is_lost = |at: usize| !tokens.iter().any(|token| (token.start..token.end).contains(&at));
         Ok(text.char_indices().find(|(at, _)| is_lost(*at)).map(|(_, c)| c))
     }
 
-    /// The underlying tokenizer of the `tokenizers` crate.
+    /// Returns the underlying tokenizer of the `tokenizers` crate.
     pub fn inner(&self) -> &HfTokenizer {
         &self.inner
     }
 
-    /// The tokens of a text, without special tokens of the post-processor. This is the reference for every count: `encode` of
+    /// Returns the tokens of a text, without special tokens of the post-processor. This is the reference for every count: `encode` of
     /// `tokenizers` 0.23, with offsets.
     ///
     /// # Errors
@@ -293,7 +293,7 @@ impl Tokenizer {
         self.tokens_of(text, CoordinateEncoding::FIXED)
     }
 
-    /// The tokens of a text. Tokens inside of this encoding's slots are FREE, all others COPY.
+    /// Returns the tokens of a text. Tokens inside of this encoding's slots are FREE, all others COPY.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the text.
@@ -320,7 +320,7 @@ impl Tokenizer {
         tokens.collect()
     }
 
-    /// The tokens of a text inside its blocks.
+    /// Returns the tokens of a text inside its blocks.
     ///
     /// # Errors
     /// As [`Tokenizer::tokens`].
@@ -328,7 +328,7 @@ impl Tokenizer {
         self.in_slots(text, CoordinateEncoding::FIXED)
     }
 
-    /// The tokens of a text inside the slots of an encoding, slot by slot.
+    /// Returns the tokens of a text inside the slots of an encoding, slot by slot.
     ///
     /// # Errors
     /// As [`Tokenizer::tokens`].
@@ -356,7 +356,7 @@ impl Tokenizer {
         Ok(found)
     }
 
-    /// The ends of the FREE tokens of each block, as in [`InBlocks`].
+    /// Returns the ends of the FREE tokens of each block, as in [`InBlocks`].
     ///
     /// # Errors
     /// As [`Tokenizer::tokens`].
@@ -365,7 +365,7 @@ impl Tokenizer {
     }
 }
 
-/// The tokenizer of the `tokenizers` crate in the bytes of a file.
+/// Returns the tokenizer of the `tokenizers` crate in the bytes of a file.
 fn parsed(source: &InputHash, bytes: &[u8]) -> Result<HfTokenizer> {
     let parsed = caught(|| HfTokenizer::from_bytes(bytes).map_err(|e| e.to_string()));
     parsed

@@ -76,7 +76,7 @@ pub struct Token {
     pub end: usize,
 }
 
-/// The byte ranges strictly between `<` and `>`, in order. An unclosed `<` opens no block.
+/// Returns the byte ranges strictly between `<` and `>`, in order. An unclosed `<` opens no block.
 pub fn block_ranges(text: &str) -> Vec<std::ops::Range<usize>> {
     Encoding::FIXED.slot_ranges(text)
 }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// Whether a normalizer only marks spaces and the beginnings of sections, or composes characters. Such a normalizer cannot create a
-/// block in a text without blocks.
+/// Returns whether a normalizer only marks spaces and the beginnings of sections, or composes characters. Such a normalizer cannot create
+/// a block in a text without blocks.
 pub fn marks_spaces(normalizer: &Value) -> bool {
     match normalizer["type"].as_str() {
         None => normalizer.is_null(),

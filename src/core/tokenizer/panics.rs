@@ -12,7 +12,7 @@ thread_local! {
 /// Guards the installation of the panic hook. The hook passes all panics to the previous hook, except those that are caught.
 static HOOK: Once = Once::new();
 
-/// The result of `work`; `None` if it panicked. A caught panic prints nothing.
+/// Returns the result of `work`; `None` if it panicked. A caught panic prints nothing.
 ///
 /// State that `work` changes must not be used after a panic. Here it is a tokenizer that is discarded, or one that is only read.
 pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {

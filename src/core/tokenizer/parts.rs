@@ -18,7 +18,7 @@ pub enum TextPart {
 }
 
 impl Tokenizer {
-    /// The tokenizer's JSON, as `tokenizers` writes it.
+    /// Returns the tokenizer's JSON, as `tokenizers` writes it.
     ///
     /// # Errors
     /// If it cannot be serialized.
@@ -26,7 +26,7 @@ impl Tokenizer {
         serde_json::to_value(self.inner()).map_err(|e| crate::Error::internal(&self.name, e))
     }
 
-    /// The token ids of a text, without special tokens of the post-processor.
+    /// Returns the token ids of a text, without special tokens of the post-processor.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the text.
@@ -34,8 +34,8 @@ impl Tokenizer {
         Ok(self.encoded(text, false, false)?.get_ids().to_vec())
     }
 
-    /// The number of tokens of a text, with those that the post-processor adds, such as Llama's beginning of text: what `encode` of
-    /// `tokenizers` gives by default.
+    /// Returns the number of tokens of a text, with those that the post-processor adds, such as Llama's beginning of text: what `encode`
+    /// of `tokenizers` gives by default.
     ///
     /// # Errors
     /// As [`Tokenizer::tokens`].
@@ -43,7 +43,7 @@ impl Tokenizer {
         Ok(self.encoded(text, true, false)?.get_ids().len())
     }
 
-    /// The decoded text of token ids, including special tokens.
+    /// Returns the decoded text of token ids, including special tokens.
     ///
     /// # Errors
     /// If the tokenizer's decoder refuses them.
@@ -52,28 +52,28 @@ impl Tokenizer {
         decoded.map_err(|e| self.refuse("decode", "ids", &e))
     }
 
-    /// The id of every token, added tokens included.
+    /// Returns the id of every token, added tokens included.
     pub fn vocabulary(&self) -> HashMap<String, u32> {
         self.inner().get_vocab(true)
     }
 
-    /// The least number of embedding rows that a model of this tokenizer needs: the largest id plus one, which is more than the
+    /// Returns the least number of embedding rows that a model of this tokenizer needs: the largest id plus one, which is more than the
     /// number of tokens if ids have gaps.
     pub fn rows(&self) -> u32 {
         self.vocabulary().into_values().max().map_or(0, |id| id + 1)
     }
 
-    /// The id of a token by its text, added tokens included.
+    /// Returns the id of a token by its text, added tokens included.
     pub fn vocabulary_id(&self, text: &str) -> Option<u32> {
         self.inner().token_to_id(text)
     }
 
-    /// Whether a text is an added token.
+    /// Returns whether a text is an added token.
     pub fn is_added(&self, text: &str) -> bool {
         self.inner().get_added_vocabulary().get_vocab().contains_key(text)
     }
 
-    /// The output of the normalizer for a text.
+    /// Returns the output of the normalizer for a text.
     ///
     /// # Errors
     /// If the normalizer refuses the text.
@@ -86,7 +86,7 @@ impl Tokenizer {
         Ok(normalized.get().to_owned())
     }
 
-    /// The pre-tokens of an already normalised text, in the alphabet of the model.
+    /// Returns the pre-tokens of an already normalised text, in the alphabet of the model.
     ///
     /// # Errors
     /// If the pre-tokenizer refuses the text.
@@ -96,7 +96,7 @@ impl Tokenizer {
         Ok(splits.into_iter().map(|(piece, ..)| piece.to_owned()).collect())
     }
 
-    /// A text as the model receives it: added tokens are split off, the rest is normalised and pre-tokenised.
+    /// Returns a text as the model receives it: added tokens are split off, the rest is normalised and pre-tokenised.
     ///
     /// # Errors
     /// If the pre-tokenizer refuses the text.
@@ -113,7 +113,7 @@ impl Tokenizer {
         Ok(parts.collect())
     }
 
-    /// The ends of the pieces that the model receives of a text, in bytes of the text.
+    /// Returns the ends of the pieces that the model receives of a text, in bytes of the text.
     ///
     /// # Errors
     /// If the pre-tokenizer refuses the text.
@@ -126,7 +126,7 @@ impl Tokenizer {
         Ok(splits.into_iter().map(|split| split.1.1).collect())
     }
 
-    /// The pieces of a text after the pre-tokenizer.
+    /// Returns the pieces of a text after the pre-tokenizer.
     fn pre_tokenized(&self, text: &str, mut pieces: PreTokenizedString) -> Result<PreTokenizedString> {
         if let Some(pre_tokenizer) = self.inner().get_pre_tokenizer() {
             let outcome = self.guarded(text, |_| pre_tokenizer.pre_tokenize(&mut pieces))?;
@@ -135,13 +135,13 @@ impl Tokenizer {
         Ok(pieces)
     }
 
-    /// The ends of the tokens that the model produces for one pre-token, in bytes; empty if it fails.
+    /// Returns the ends of the tokens that the model produces for one pre-token, in bytes; empty if it fails.
     pub fn model_ends(&self, piece: &str) -> Vec<usize> {
         let tokens = self.guarded(piece, |inner| inner.get_model().tokenize(piece).unwrap_or_default());
         tokens.unwrap_or_default().into_iter().map(|token| token.offsets.1).collect()
     }
 
-    /// The ids that the model produces for one pre-token; `None` if it fails.
+    /// Returns the ids that the model produces for one pre-token; `None` if it fails.
     pub fn model_ids(&self, piece: &str) -> Option<Vec<u32>> {
         let tokens = self.guarded(piece, |inner| inner.get_model().tokenize(piece)).ok()?.ok()?;
         Some(tokens.into_iter().map(|token| token.id).collect())

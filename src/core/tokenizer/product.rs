@@ -60,7 +60,7 @@ pub struct SlotProduct<'a> {
 }
 
 impl<'a> SlotProduct<'a> {
-    /// The product for the content of slots behind the text `before`.
+    /// Returns the product for the content of slots behind the text `before`.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the format's characters.
@@ -88,7 +88,7 @@ impl<'a> SlotProduct<'a> {
         Ok(SlotProduct { shapes, candidates, added, longest_added, group, pairs, going_on, known })
     }
 
-    /// The state where slots begin; their ends get the value `end`. `None` if no tokenisation leads through a slot.
+    /// Returns the state where slots begin; their ends get the value `end`. `None` if no tokenisation leads through a slot.
     ///
     /// # Errors
     /// If the tokenizer cannot encode a text.
@@ -138,14 +138,14 @@ impl<'a> SlotProduct<'a> {
         Ok(made)
     }
 
-    /// The candidates with which the language goes on from a state. Many places share a state.
+    /// Returns the candidates with which the language goes on from a state. Many places share a state.
     fn going_on(&mut self, dfa: &Dfa, state: DfaState) -> Rc<[(usize, DfaState)]> {
         let candidates = self.candidates.iter().enumerate();
         let behind = candidates.filter_map(|(at, (_, text))| Some((at, dfa.run(state, text.as_bytes())?)));
         self.going_on.entry(state).or_insert_with(|| behind.collect()).clone()
     }
 
-    /// The characters behind the last added token with which another one could begin.
+    /// Returns the characters behind the last added token with which another one could begin.
     fn open_behind(&self, place: &Place, id: u32, text: &str) -> Vec<u8> {
         if self.longest_added == 0 || self.added.contains_key(&id) {
             return Vec::new();
@@ -157,7 +157,7 @@ impl<'a> SlotProduct<'a> {
         open.split_off(open.len() - kept)
     }
 
-    /// The number of digits in the current group behind a token.
+    /// Returns the number of digits in the current group behind a token.
     fn digits_behind(&self, place: &Place, text: &str) -> usize {
         let Some(group) = self.group else { return 0 };
         let run = text.bytes().rev().take_while(u8::is_ascii_digit).count();
@@ -165,7 +165,7 @@ impl<'a> SlotProduct<'a> {
         (before + run) % group
     }
 
-    /// Whether the encoder produces a candidate behind the path to a place.
+    /// Returns whether the encoder produces a candidate behind the path to a place.
     fn follows(&mut self, place: &Place, way: &SamplePath, candidate: usize) -> Result<bool> {
         let (id, text) = &self.candidates[candidate];
         let pair = (place.last, *id, place.digits);
@@ -182,8 +182,8 @@ impl<'a> SlotProduct<'a> {
     }
 }
 
-/// The number of digits that the pre-tokenizer puts into one piece, counted from the left. `None` if a piece holds one digit or all
-/// of them, or if every piece is a single token, so that tokens show where pieces end (Llama 3's and those of OpenAI).
+/// Returns the number of digits that the pre-tokenizer puts into one piece, counted from the left. `None` if a piece holds one digit or
+/// all of them, or if every piece is a single token, so that tokens show where pieces end (Llama 3's and those of OpenAI).
 fn digit_group(tokenizer: &Tokenizer) -> Result<Option<usize>> {
     let pieces = tokenizer.pre_tokens(".01234567890123")?;
     let is_digits = |piece: &&String| piece.bytes().all(|byte| byte.is_ascii_digit());

@@ -23,7 +23,8 @@ pub(super) struct Shapes<'a> {
 }
 
 impl<'a> Shapes<'a> {
-    /// No shapes yet, of texts behind `before`. `cut`: whether to look for shapes at all; added tokens are matched by their digits.
+    /// Returns no shapes yet, of texts behind `before`. `cut`: whether to look for shapes at all; added tokens are matched by their
+    /// digits.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the text before.
@@ -32,7 +33,7 @@ impl<'a> Shapes<'a> {
         Ok(Shapes { tokenizer, before, lengths: cut.then(HashMap::new) })
     }
 
-    /// Whether the encoder turns `text` behind the text before into the ids `way` and then the token `id`, which has the last
+    /// Returns whether the encoder turns `text` behind the text before into the ids `way` and then the token `id`, which has the last
     /// `length` bytes of `text`.
     ///
     /// # Errors
@@ -54,7 +55,7 @@ impl<'a> Shapes<'a> {
         Ok(behind == Some(&[id]))
     }
 
-    /// The lengths of a text's pieces; `None` if the tokenizer has no shapes.
+    /// Returns the lengths of a text's pieces; `None` if the tokenizer has no shapes.
     fn lengths(&mut self, whole: &str) -> Result<Option<&Vec<usize>>> {
         let Some(known) = &self.lengths else { return Ok(None) };
         let shape = turned(whole, |_| b'0');
@@ -71,8 +72,8 @@ impl<'a> Shapes<'a> {
         Ok(self.lengths.as_ref().and_then(|known| known.get(&shape)))
     }
 
-    /// The lengths of the pieces of every text with the shape of `whole`; `None` if texts of the shape are cut differently, or the
-    /// pieces' tokens are not those of the encoder.
+    /// Returns the lengths of the pieces of every text with the shape of `whole`; `None` if texts of the shape are cut differently, or
+    /// the pieces' tokens are not those of the encoder.
     fn learned(&self, whole: &str) -> Result<Option<Vec<usize>>> {
         let lengths = self.cut(whole)?;
         for turn in [1, 4, 7] {
@@ -94,7 +95,7 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// The ids of the pieces of a text; `None` if the model refuses one.
+/// Returns the ids of the pieces of a text; `None` if the model refuses one.
 fn pieces_ids(tokenizer: &Tokenizer, whole: &str, lengths: &[usize]) -> Option<Vec<u32>> {
     let mut ids = Vec::new();
     let mut rest = whole;
@@ -106,7 +107,7 @@ fn pieces_ids(tokenizer: &Tokenizer, whole: &str, lengths: &[usize]) -> Option<V
     Some(ids)
 }
 
-/// A text with each of its digits replaced.
+/// Returns a text with each of its digits replaced.
 fn turned(text: &str, turn: impl Fn(u8) -> u8) -> String {
     let one = |c: char| if c.is_ascii_digit() { char::from(turn(c as u8)) } else { c };
     text.chars().map(one).collect()

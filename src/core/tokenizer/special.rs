@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// Usual names of the end-of-text token, for tokenizers whose config names none.
 const USUAL_ENDS: [&str; 5] = ["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>"];
 
-/// The settings of a tokenizer file, a model folder, or an embedded tokenizer: its `tokenizer_config.json`, overridden by its
+/// Returns the settings of a tokenizer file, a model folder, or an embedded tokenizer: its `tokenizer_config.json`, overridden by its
 /// `special_tokens_map.json` where transformers does that; `None` if there is neither.
 ///
 /// # Errors
@@ -29,14 +29,14 @@ pub fn config_beside(tokenizer: &Path) -> Result<Option<Value>> {
     settings(ModelFolder::around(tokenizer))
 }
 
-/// The settings of the tokenizer in a folder.
+/// Returns the settings of the tokenizer in a folder.
 fn settings(folder: ModelFolder) -> Result<Option<Value>> {
     Ok(CompanionFiles::read(folder)?.settings().map(Value::Object))
 }
 
-/// The ids that end a text of the checkpoint in `folder`. They come from `generation_config.json`, else from `config.json` (or
-/// `configured`, if it was read already), else from `tokenizer_config.json`, else from a token like `<|endoftext|>`. Empty if no
-/// source has any.
+/// Returns the ids that end a text of the checkpoint in `folder`. They come from `generation_config.json`, else from `config.json` (or
+/// `configured`, if it was read already), else from `tokenizer_config.json`, else from a token like `<|endoftext|>`. Empty if no source
+/// has any.
 ///
 /// # Errors
 /// If a file cannot be read, is not JSON or has malformed ids, or names an id that the tokenizer does not have.
@@ -60,13 +60,13 @@ pub fn ends_of_text(
     Ok(ends)
 }
 
-/// The `eos_token_id` of a file of settings.
+/// Returns the `eos_token_id` of a file of settings.
 fn ends_in_file(folder: &ModelFolder, name: &str) -> Result<Vec<u32>> {
     let ends: Option<Ends> = folder.json(name, |e| (e.to_string(), REPAIR))?;
     Ok(ends.and_then(|ends| ends.eos_token_id).map(Vec::from).unwrap_or_default())
 }
 
-/// The id that ends a text, from the files beside a tokenizer file, a model folder or an embedded tokenizer, by the rules of
+/// Returns the id that ends a text, from the files beside a tokenizer file, a model folder or an embedded tokenizer, by the rules of
 /// [`ends_of_text`]; `None` if no source has one.
 ///
 /// # Errors
@@ -78,8 +78,8 @@ pub fn end_beside(path: &Path, tokenizer: &Tokenizer) -> Result<Option<u32>> {
     Ok(ends_of_text(&ModelFolder::around(path), None, tokenizer)?.first().copied())
 }
 
-/// The encoding that a model or a tokenizer is made for, from the files that drift wrote beside it: the recipe of a trained model,
-/// the report of an extended tokenizer, or the report of an extended model. `None` if no file states it.
+/// Returns the encoding that a model or a tokenizer is made for, from the files that drift wrote beside it: the recipe of a trained
+/// model, the report of an extended tokenizer, or the report of an extended model. `None` if no file states it.
 ///
 /// # Errors
 /// If one of these files is not JSON, or states something that is no encoding.
@@ -113,7 +113,7 @@ pub struct NamedToken {
 }
 
 impl Tokenizer {
-    /// The end-of-text token: `eos_token` of the config, else a token with a usual name.
+    /// Returns the end-of-text token: `eos_token` of the config, else a token with a usual name.
     ///
     /// # Errors
     /// If there is none, or the config names a text that is not a token.
@@ -130,19 +130,19 @@ impl Tokenizer {
         })
     }
 
-    /// The end-of-text token that the config names, if it is a token; else a token with a usual name, if there is one.
+    /// Returns the end-of-text token that the config names, if it is a token; else a token with a usual name, if there is one.
     pub fn likely_end(&self, config: Option<&Value>) -> Option<NamedToken> {
         let said = config.and_then(|config| special_token(config, "eos_token"));
         said.and_then(|text| self.named(text)).or_else(|| self.usual_end())
     }
 
-    /// The beginning-of-text token that the config names, if it is a token.
+    /// Returns the beginning-of-text token that the config names, if it is a token.
     pub fn beginning_of_text(&self, config: Option<&Value>) -> Option<NamedToken> {
         self.named(special_token(config?, "bos_token")?)
     }
 
-    /// The token that the post-processor appends, if it has a usual name; else an added token with a usual name, else a plain one.
-    /// The order matters: the vocabulary of RoBERTa has `<|endoftext|>` from GPT-2, but ends texts with `</s>`.
+    /// Returns the token that the post-processor appends, if it has a usual name; else an added token with a usual name, else a plain
+    /// one. The order matters: the vocabulary of RoBERTa has `<|endoftext|>` from GPT-2, but ends texts with `</s>`.
     fn usual_end(&self) -> Option<NamedToken> {
         // Any text shows what the post-processor appends.
         let whole = self.encoded("C", true, false).ok();
@@ -160,7 +160,7 @@ impl Tokenizer {
     }
 }
 
-/// A special token of the settings: a text, or an object with a `content`.
+/// Returns a special token of the settings: a text, or an object with a `content`.
 fn special_token<'s>(settings: &'s Value, name: &str) -> Option<&'s str> {
     content(settings.get(name)?)
 }

@@ -23,7 +23,7 @@ pub(super) struct SpecialTokens {
 }
 
 impl SpecialTokens {
-    /// The special tokens of `settings`.
+    /// Returns the special tokens of `settings`.
     ///
     /// # Errors
     /// A problem, if a field that transformers reads as tokens has none.
@@ -74,18 +74,18 @@ impl SpecialTokens {
         }
     }
 
-    /// Whether the settings have a list of further special tokens, even an empty one.
+    /// Returns whether the settings have a list of further special tokens, even an empty one.
     pub(super) fn has_lists(settings: &Map<String, Value>) -> bool {
         EXTRA.iter().any(|name| settings.contains_key(*name))
     }
 
-    /// All of them, named ones first.
+    /// Returns all of them, named ones first.
     pub(super) fn all(&self) -> impl Iterator<Item = &AddedToken> {
         self.named.iter().chain(&self.extra)
     }
 }
 
-/// The token of a field; `None` if it is absent or null.
+/// Returns the token of a field; `None` if it is absent or null.
 fn named(settings: &Map<String, Value>, name: &str) -> Result<Option<AddedToken>, String> {
     let value = settings.get(name).filter(|value| !value.is_null());
     value.map(|value| added_token(value).ok_or_else(|| no_token(name))).transpose()
@@ -95,12 +95,12 @@ fn no_token(field: &str) -> String {
     format!("its {field} is neither a text nor a token with a content")
 }
 
-/// The text of a token in the settings.
+/// Returns the text of a token in the settings.
 pub(super) fn content(value: &Value) -> Option<&str> {
     value.as_str().or_else(|| value.get("content")?.as_str())
 }
 
-/// A token of the settings: a text, or an object with a content and flags. A text is special.
+/// Returns a token of the settings: a text, or an object with a content and flags. A text is special.
 pub(super) fn added_token(value: &Value) -> Option<AddedToken> {
     let content = content(value)?;
     if value.is_string() {
@@ -117,7 +117,7 @@ pub(super) fn added_token(value: &Value) -> Option<AddedToken> {
     )
 }
 
-/// A token of a `special_tokens_map.json` in the form in which `tokenizer_config.json` has it.
+/// Returns a token of a `special_tokens_map.json` in the form in which `tokenizer_config.json` has it.
 fn special(value: &Value) -> Value {
     let mut value = value.clone();
     if let Some(token) = value.as_object_mut().filter(|token| token.contains_key("content")) {

@@ -32,7 +32,7 @@ pub(crate) struct TokenSpellings {
 }
 
 impl TokenSpellings {
-    /// The spellings of a tokenizer's tokens.
+    /// Returns the spellings of a tokenizer's tokens.
     ///
     /// # Errors
     /// A sentence that says why texts cannot be followed by the neighbours of their tokens.
@@ -90,38 +90,38 @@ impl TokenSpellings {
         Ok(Ok(spellings))
     }
 
-    /// The bytes of a token; empty for an id without token.
+    /// Returns the bytes of a token; empty for an id without token.
     pub(crate) fn bytes(&self, id: u32) -> &[u8] {
         self.bytes.get(id as usize).map_or(&[], |bytes| bytes)
     }
 
-    /// The token as the model receives it.
+    /// Returns the token as the model receives it.
     pub(crate) fn piece(&self, id: u32) -> &str {
         self.pieces.get(id as usize).map_or("", |piece| piece)
     }
 
-    /// All ids with a token that the model makes, and their bytes.
+    /// Returns all ids with a token that the model makes, and their bytes.
     pub(crate) fn of_model(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.all().filter(|(id, _)| !self.added.contains(id))
     }
 
-    /// The added tokens and their bytes.
+    /// Returns the added tokens and their bytes.
     pub(crate) fn of_added(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.added.iter().map(|id| (*id, self.bytes(*id)))
     }
 
-    /// All ids with a token, and their bytes.
+    /// Returns all ids with a token, and their bytes.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &[u8])> {
         (0..).zip(&self.bytes).map(|(id, bytes)| (id, &**bytes)).filter(|(_, bytes)| !bytes.is_empty())
     }
 
-    /// Whether a token stands for characters without a token.
+    /// Returns whether a token stands for characters without a token.
     pub(crate) fn is_unknown(&self, id: u32) -> bool {
         self.unknown == Some(id)
     }
 
-    /// Where each of a text's tokens begins, in bytes of the text, and where the last one ends. A first token with nothing but the
-    /// space that the tokenizer adds begins and ends at 0. Offsets of `tokenizers` leave spaces out if the tokenizer trims them.
+    /// Returns where each of a text's tokens begins, in bytes of the text, and where the last one ends. A first token with nothing but
+    /// the space that the tokenizer adds begins and ends at 0. Offsets of `tokenizers` leave spaces out if the tokenizer trims them.
     pub(crate) fn offsets(&self, ids: &[u32]) -> Vec<usize> {
         let mut written = 0;
         let mut offsets = vec![0];
@@ -132,7 +132,7 @@ impl TokenSpellings {
         offsets
     }
 
-    /// The ids of the tokens that cover exactly the bytes from `from` to `to` of a text; `None` if a token crosses either border.
+    /// Returns the ids of the tokens that cover exactly the bytes from `from` to `to` of a text; `None` if a token crosses either border.
     pub(crate) fn covering<'i>(&self, ids: &'i [u32], from: usize, to: usize) -> Option<&'i [u32]> {
         let offsets = self.offsets(ids);
         // At the beginning of the text the token of the added space belongs to it.
@@ -141,7 +141,7 @@ impl TokenSpellings {
         Some(&ids[first..last])
     }
 
-    /// The text of some ids, with a space that the tokenizer adds before it.
+    /// Returns the text of some ids, with a space that the tokenizer adds before it.
     pub(crate) fn text(&self, ids: &[u32]) -> Vec<u8> {
         ids.iter().flat_map(|id| self.bytes(*id)).copied().collect()
     }
@@ -151,7 +151,7 @@ fn json_of(part: Option<&impl serde::Serialize>) -> String {
     part.and_then(|part| serde_json::to_string(part).ok()).unwrap_or_default()
 }
 
-/// The bytes that the letters of a vocabulary of bytes stand for: printable ones for themselves, the others from U+0100 on.
+/// Returns the bytes that the letters of a vocabulary of bytes stand for: printable ones for themselves, the others from U+0100 on.
 fn byte_letters() -> HashMap<char, u8> {
     let mut others = '\u{100}'..;
     let mut letters = HashMap::with_capacity(256);

@@ -30,7 +30,7 @@ use crate::error::Result;
 /// The longest digit run that tables can hold.
 const MAX_RUN: usize = 6;
 
-/// The longest digit run in tables for numbers with this precision. Integer parts have up to four digits.
+/// Returns the longest digit run in tables for numbers with this precision. Integer parts have up to four digits.
 pub(crate) fn longest_run(precision: Precision) -> usize {
     precision.decimals().max(4)
 }
@@ -169,7 +169,7 @@ impl Tables {
         None
     }
 
-    /// Whether the `-` at `start` is a token of its own.
+    /// Returns whether the `-` at `start` is a token of its own.
     #[inline]
     fn minus_free_before(&self, tokenizer: &Tokenizer, text: &[u8], start: usize) -> Option<bool> {
         // The text before the sign is `C]<`.
@@ -183,7 +183,7 @@ impl Tables {
         }
     }
 
-    /// The same, decided by the whole atom, for endings like `+]` and `@]`. Learned when the atom first occurs.
+    /// Returns the same, decided by the whole atom, for endings like `+]` and `@]`. Learned when the atom first occurs.
     #[cold]
     fn minus_free_after_atom(&self, tokenizer: &Tokenizer, before: &[u8]) -> Option<bool> {
         let atom = &before[memchr::memrchr(b'[', before)?..];
@@ -232,7 +232,7 @@ fn run<S: Sink>(
 
 /// Receives token ends and keeps their count or a list of them.
 trait Sink: Default {
-    /// A token ends at `end`, in bytes after the block's `<`.
+    /// Notes that a token ends at `end`, in bytes after the block's `<`.
     fn one(&mut self, end: usize);
     /// Tokens end after some digits of a run that begins at `offset`.
     fn many(&mut self, offset: usize, cuts: Cuts);
@@ -281,7 +281,7 @@ impl Sink for BlockTokens {
     }
 }
 
-/// The borders of a tokenizer, if every run of digits in a slot falls apart from its surroundings and is tokenised independently
+/// Returns the borders of a tokenizer, if every run of digits in a slot falls apart from its surroundings and is tokenised independently
 /// (the first two steps of the proof above).
 ///
 /// # Errors
@@ -301,7 +301,7 @@ fn inner_ends(tokenizer: &Tokenizer, inside: &str) -> Result<Vec<usize>> {
     Ok(ends.into_iter().next().unwrap_or_default())
 }
 
-/// Whether `-` is a token of its own after `atom<`; `None` if the tokens are not as expected.
+/// Returns whether `-` is a token of its own after `atom<`; `None` if the tokens are not as expected.
 fn minus_after(tokenizer: &Tokenizer, atom: &[u8]) -> Result<Option<bool>> {
     let Ok(atom) = std::str::from_utf8(atom) else { return Ok(None) };
     let text = format!("[C]<0,0,0>{atom}<-1,0,0>[C]");
@@ -336,7 +336,7 @@ fn learn_runs(tokenizer: &Tokenizer, longest: usize) -> Result<Option<Vec<Vec<Cu
     Ok(Some(runs))
 }
 
-/// The cuts by length (index 0 is unused), if all runs of a length are cut alike.
+/// Returns the cuts by length (index 0 is unused), if all runs of a length are cut alike.
 fn uniform_cuts(runs: &[Vec<Cuts>]) -> Option<[Cuts; MAX_RUN + 1]> {
     let mut uniform = [0; MAX_RUN + 1];
     for (index, cuts) in runs.iter().enumerate() {

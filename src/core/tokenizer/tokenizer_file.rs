@@ -19,7 +19,7 @@ pub(super) struct TokenizerFile {
 }
 
 impl TokenizerFile {
-    /// The file at a path, or the `tokenizer.json` of the folder at a path.
+    /// Returns the file at a path, or the `tokenizer.json` of the folder at a path.
     ///
     /// # Errors
     /// If a folder has none.
@@ -44,8 +44,8 @@ impl TokenizerFile {
         Err(Error::input(path.display(), problem, remedy))
     }
 
-    /// Why its bytes, which are no `tokenizer.json`, are none: they stand for the file, or are a tokenizer in another format. `None`
-    /// if neither is known.
+    /// Returns why its bytes, which are no `tokenizer.json`, are none: they stand for the file, or are a tokenizer in another format.
+    /// `None` if neither is known.
     pub(super) fn other_format(&self, bytes: &[u8]) -> Option<Error> {
         let folder =
             self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -59,13 +59,13 @@ impl TokenizerFile {
         Some(Error::input(self.path.display(), problem, remedy))
     }
 
-    /// The folder whose other files belong to it. `None` if it has another name than `tokenizer.json`: transformers would not read
-    /// it there.
+    /// Returns the folder whose other files belong to it. `None` if it has another name than `tokenizer.json`: transformers would not
+    /// read it there.
     pub(super) fn folder(&self) -> Option<ModelFolder> {
         NAMES.contains(&&*io::file_name(&self.path)).then(|| ModelFolder::around(&self.path))
     }
 
-    /// Its name in reports: `…/qwen3/tokenizer.json.gz` is `qwen3`, `mine.json` is `mine`.
+    /// Returns its name in reports: `…/qwen3/tokenizer.json.gz` is `qwen3`, `mine.json` is `mine`.
     pub(super) fn name(&self) -> String {
         let name = io::file_name(&self.path);
         let stem = name.trim_end_matches(".gz").trim_end_matches(".json");
@@ -88,7 +88,7 @@ enum OtherFormat {
 }
 
 impl OtherFormat {
-    /// The format of a file by its name.
+    /// Returns the format of a file by its name.
     fn of(name: &str) -> Option<Self> {
         match name {
             "tekken.json" => Some(OtherFormat::Tekken),
@@ -99,7 +99,7 @@ impl OtherFormat {
         }
     }
 
-    /// The first file of such a format in a folder, by name.
+    /// Returns the first file of such a format in a folder, by name.
     fn in_folder(folder: &Path) -> Option<(Self, String)> {
         let entries = std::fs::read_dir(folder).ok()?.flatten();
         let mut names: Vec<String> = entries.map(|entry| io::file_name(&entry.path())).collect();
@@ -119,7 +119,7 @@ impl OtherFormat {
         }
     }
 
-    /// The command with which transformers writes a `tokenizer.json` beside the file.
+    /// Returns the command with which transformers writes a `tokenizer.json` beside the file.
     fn remedy(self, file: &Path) -> String {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let is_described = [CONFIG, TOKENIZER_CONFIG].iter().any(|name| folder.join(name).is_file());
@@ -145,12 +145,12 @@ impl OtherFormat {
     }
 }
 
-/// The Python that loads a tokenizer with a class of transformers and saves it as `tokenizer.json`.
+/// Returns the Python that loads a tokenizer with a class of transformers and saves it as `tokenizer.json`.
 fn load_script(class: &str) -> String {
     format!("from transformers import {class} as T; T.from_pretrained(\".\").save_pretrained(\".\")")
 }
 
-/// A path as one word of a shell's command line.
+/// Returns a path as one word of a shell's command line.
 fn shell_word(path: &Path) -> String {
     let word = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%,:=".contains(c);

@@ -11,7 +11,7 @@ use super::list::{ListedPair, Place};
 use super::other::{OtherConformer, OtherCorpus, OtherMolecule, canonical};
 use super::plan::AgainstPlan;
 use super::record::{RowCells, text_fingerprint};
-use super::spelling::{Fingerprint, Known, Shared, fingerprint};
+use super::spelling::{Fingerprint, SkeletonMapping, SpellingMatch, fingerprint};
 use crate::audit::spread::spread;
 use crate::corpus::{Batch, Conformer};
 use drift_core::error::{Error, Result};
@@ -43,7 +43,7 @@ struct FileAt {
 }
 
 /// What comes of a batch beside counts.
-pub(super) struct Compared {
+pub(super) struct BatchComparison {
     /// Lines of the list.
     pub lines: Vec<u8>,
     /// The rows that stay.
@@ -56,13 +56,13 @@ struct Row<'b> {
     cells: RowCells<'b>,
     /// The fingerprint of its skeleton.
     print: Fingerprint,
-    known: &'b Known,
+    known: &'b SpellingMatch,
     place: Place<'b>,
 }
 
 /// What comes of some conformers.
 #[derive(Default)]
-struct PartFound {
+struct PartResult {
     found: FoundInOther,
     lines: Vec<u8>,
     /// By conformer, whether it is shared.
@@ -71,7 +71,7 @@ struct PartFound {
 
 /// The geometries of one conformer.
 #[derive(Default)]
-struct RowFound {
+struct RowGeometries {
     pairs: Vec<FoundPair>,
     upper_bounds: u64,
     has_geometry: bool,
@@ -92,7 +92,7 @@ impl<'o> Comparison<'o> {
     }
 
     /// Compares a batch.
-    pub(super) fn add(&mut self, batch: &Batch) -> Result<Compared> {
+    pub(super) fn add(&mut self, batch: &Batch) -> Result<BatchComparison> {
         if self.file.name != batch.file {
             let (name, canonical) = (batch.file.clone(), canonical(&batch.file));
             let is_in_other = self.others_files.contains(&canonical);
@@ -111,16 +111,17 @@ impl<'o> Comparison<'o> {
                 conformer: self.file.before + at as u64 + 1,
             },
         };
-        let parts: Vec<Result<PartFound>> = (0..batch.conformers.len())
+        let parts: Vec<Result<PartResult>> = (0..batch.conformers.len())
             .collect::<Vec<_>>()
             .par_chunks(CHUNK)
             .map(|chunk| {
-                let mut part = PartFound::default();
+                let mut part = PartResult::default();
                 chunk.iter().try_for_each(|at| self.row(&row(*at), &mut part))?;
                 Ok(part)
             })
             .collect();
-        let (mut compared, mut is_shared) = (Compared { lines: Vec::new(), kept: Vec::new() }, Vec::new());
+        let (mut compared, mut is_shared) =
+            (BatchComparison { lines: Vec::new(), kept: Vec::new() }, Vec::new());
         // In the order of the batch, so that the list does not depend on threads.
         for part in parts {
             let part = part?;
@@ -150,16 +151,16 @@ impl<'o> Comparison<'o> {
         }
     }
 
-    fn row(&self, row: &Row<'_>, part: &mut PartFound) -> Result<()> {
+    fn row(&self, row: &Row<'_>, part: &mut PartResult) -> Result<()> {
         let mut shares = self.shares_of_keys(row);
         let counts = &mut part.found.counts;
-        counts.rows_not_compared += u64::from(matches!(row.known, Known::NotCompared));
+        counts.rows_not_compared += u64::from(matches!(row.known, SpellingMatch::NotCompared));
         counts.rows_with_inchikey += u64::from(row.cells.inchikey.is_some());
-        let mut geometry = RowFound::default();
+        let mut geometry = RowGeometries::default();
         let (scaffold, shared) = match row.known {
-            Known::Shared(shared) => (shared.scaffold, Some(&**shared)),
-            Known::Absent(scaffold) => (*scaffold, None),
-            Known::NotCompared => (None, None),
+            SpellingMatch::Shared(shared) => (shared.scaffold, Some(&**shared)),
+            SpellingMatch::Absent(scaffold) => (*scaffold, None),
+            SpellingMatch::NotCompared => (None, None),
         };
         if let Some(scaffold) = scaffold {
             let subsets = self.other.keys.scaffolds.subsets(scaffold);
@@ -208,8 +209,8 @@ impl<'o> Comparison<'o> {
     /// Counts a conformer of a shared molecule.
     fn count_molecule(
         &self,
-        shared: &Shared,
-        geometry: &RowFound,
+        shared: &SkeletonMapping,
+        geometry: &RowGeometries,
         shares: &mut Shares,
         found: &mut FoundInOther,
     ) {
@@ -239,14 +240,14 @@ impl<'o> Comparison<'o> {
     }
 
     /// Compares a conformer with those of the other corpus that could have the same geometry.
-    fn compare(&self, conformer: &Conformer, shared: &Shared, place: &Place<'_>) -> RowFound {
+    fn compare(&self, conformer: &Conformer, shared: &SkeletonMapping, place: &Place<'_>) -> RowGeometries {
         let (other, molecule) = (self.other, &self.other.molecules[shared.molecule]);
         let (Some(order), Some(topology)) = (&shared.order, molecule.topology(other.isotopes)) else {
-            return RowFound::default();
+            return RowGeometries::default();
         };
         let at = |block: &u32| other.encoding.angstrom(&conformer.coordinates[*block as usize]);
         let own: Vec<[f64; 3]> = order.iter().filter_map(at).collect();
-        let mut row = RowFound { has_geometry: true, ..RowFound::default() };
+        let mut row = RowGeometries { has_geometry: true, ..RowGeometries::default() };
         let mut mirror: Option<Vec<[f64; 3]>> = None;
         // A mirror image has the same spread as its original, so this one search finds candidates of both kinds.
         for near in molecule.near(spread(&own), other.bound) {
@@ -270,7 +271,7 @@ impl<'o> Comparison<'o> {
         row
     }
 
-    /// Whether a conformer of the other corpus is the same record as the one it is compared with.
+    /// Returns whether a conformer of the other corpus is the same record as the one it is compared with.
     fn is_itself(&self, conformer: &OtherConformer, place: &Place<'_>) -> bool {
         u64::from(conformer.number) == place.conformer
             && self.others_files[conformer.file as usize] == self.file.canonical
@@ -279,9 +280,9 @@ impl<'o> Comparison<'o> {
     fn list(
         &self,
         row: &Row<'_>,
-        shared: Option<&Shared>,
+        shared: Option<&SkeletonMapping>,
         shares: &Shares,
-        found: &RowFound,
+        found: &RowGeometries,
         lines: &mut Vec<u8>,
     ) -> Result<()> {
         let molecule = smiles(&row.conformer.skeleton);

@@ -98,12 +98,12 @@ impl Datasets {
         }
     }
 
-    /// Whether there are more than 1,000 data sets.
+    /// Returns whether there are more than 1,000 data sets.
     pub(super) fn is_overfull(&self) -> bool {
         self.is_overfull
     }
 
-    /// The numbers by data set, and by the test subsets of these names. Empty if there are neither data sets nor test subsets.
+    /// Returns the numbers by data set, and by the test subsets of these names. Empty if there are neither data sets nor test subsets.
     pub(super) fn shares(&self, subsets: &[String]) -> Vec<DatasetShare> {
         let is_named = |name: &String| !name.is_empty();
         if !self.by_name.keys().any(is_named) && !subsets.iter().any(is_named) {

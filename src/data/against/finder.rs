@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use super::other::OtherCorpus;
-use super::spelling::{Fingerprint, Known, identified};
+use super::spelling::{Fingerprint, SpellingMatch, identified};
 use crate::corpus::Conformer;
 
 /// The largest number of cached skeletons, about 100 MB. Beyond it the whole cache is cleared.
@@ -17,18 +17,18 @@ const REMEMBERED_SHARED: usize = 1 << 18;
 /// A cache of the results for skeletons.
 #[derive(Debug, Default)]
 pub(super) struct Finder {
-    known: HashMap<Fingerprint, Known>,
+    known: HashMap<Fingerprint, SpellingMatch>,
     shared: usize,
 }
 
 impl Finder {
-    /// The result for the skeleton of each conformer, which has this fingerprint.
+    /// Returns the result for the skeleton of each conformer, which has this fingerprint.
     pub(super) fn find(
         &mut self,
         other: &OtherCorpus,
         conformers: &[Conformer],
         prints: &[Fingerprint],
-    ) -> Vec<Known> {
+    ) -> Vec<SpellingMatch> {
         // All are dropped at once: the conformers of a molecule mostly follow each other.
         if self.known.len() > REMEMBERED || self.shared > REMEMBERED_SHARED {
             (self.known, self.shared) = (HashMap::new(), 0);
@@ -38,11 +38,11 @@ impl Finder {
             new.entry(*print).or_insert(at);
         }
         let new: Vec<(Fingerprint, usize)> = new.into_iter().collect();
-        let found: Vec<(Fingerprint, Known)> = new
+        let found: Vec<(Fingerprint, SpellingMatch)> = new
             .into_par_iter()
             .map(|(print, at)| (print, other.known(identified(&conformers[at], other.isotopes).as_ref())))
             .collect();
-        self.shared += found.iter().filter(|(_, known)| matches!(known, Known::Shared(_))).count();
+        self.shared += found.iter().filter(|(_, known)| matches!(known, SpellingMatch::Shared(_))).count();
         self.known.extend(found);
         prints.iter().map(|print| self.known[print].clone()).collect()
     }

@@ -38,7 +38,7 @@ impl FrameKind {
 
 /// The results of one part.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct PartFound {
+pub(super) struct PartResult {
     pub found: FoundInOther,
     pub other: OtherSummary,
 }
@@ -70,7 +70,7 @@ pub(super) fn put_rows(file: &mut AtomicFile, rows: &[u8]) -> Result<()> {
 }
 
 /// Writes the results.
-pub(super) fn put_results(file: &mut AtomicFile, results: &PartFound) -> Result<()> {
+pub(super) fn put_results(file: &mut AtomicFile, results: &PartResult) -> Result<()> {
     put(file, FrameKind::Results, &json(results)?)
 }
 
@@ -78,7 +78,7 @@ fn json(value: &impl Serialize) -> Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(|e| Error::internal("what was found", e))
 }
 
-/// The next frame; `None` at the end of the file.
+/// Returns the next frame; `None` at the end of the file.
 pub(super) fn next(reader: &mut dyn Read) -> std::io::Result<Option<(FrameKind, Vec<u8>)>> {
     let mut head = Vec::new();
     reader.take(HEAD_BYTES as u64).read_to_end(&mut head)?;

@@ -28,7 +28,7 @@ impl InchiKey {
         blocks.next().is_none().then_some(InchiKey(value))
     }
 
-    /// Its first block.
+    /// Returns its first block.
     pub(super) fn block(self) -> InchiKeyBlock {
         InchiKeyBlock(self.0 >> (5 * (BLOCKS[1] + BLOCKS[2])))
     }

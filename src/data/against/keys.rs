@@ -21,8 +21,8 @@ pub(super) struct Keys {
 const REPEATED: SubsetBits = 1 << 63;
 
 impl Keys {
-    /// The test subsets that have a text; `is_own` if the text itself was read from the other corpus, so that it counts only if another
-    /// conformer there has it too.
+    /// Returns the test subsets that have a text; `is_own` if the text itself was read from the other corpus, so that it counts only if
+    /// another conformer there has it too.
     pub(super) fn subsets_of_text(&self, text: Fingerprint, is_own: bool) -> SubsetBits {
         let bits = self.texts.get(&text).copied().unwrap_or(0);
         if is_own && bits & REPEATED == 0 { 0 } else { bits & !REPEATED }
@@ -47,14 +47,14 @@ pub(super) struct Scaffolds {
 }
 
 impl Scaffolds {
-    /// The number of a scaffold; `None` if it is not among these.
+    /// Returns the number of a scaffold; `None` if it is not among these.
     pub(super) fn find(&self, scaffold: &Scaffold) -> Option<u32> {
         // Different scaffolds may have the same key.
         let mut alike = self.by_key.get(&scaffold.key()).into_iter().flatten();
         alike.find(|at| self.all[**at as usize].0.is_same(scaffold)).copied()
     }
 
-    /// The number of a scaffold, which is added if it is new.
+    /// Returns the number of a scaffold, which is added if it is new.
     pub(super) fn find_or_add(&mut self, scaffold: Scaffold) -> u32 {
         if let Some(known) = self.find(&scaffold) {
             return known;
@@ -70,12 +70,12 @@ impl Scaffolds {
         self.all[scaffold as usize].1 |= subset;
     }
 
-    /// The test subsets that have a scaffold.
+    /// Returns the test subsets that have a scaffold.
     pub(super) fn subsets(&self, scaffold: u32) -> SubsetBits {
         self.all[scaffold as usize].1
     }
 
-    /// The number of scaffolds.
+    /// Returns the number of scaffolds.
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }

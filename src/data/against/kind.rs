@@ -39,7 +39,7 @@ impl SharedKind {
     /// The kinds by which a row counts as shared unless the user names others.
     pub const DEFAULT: [SharedKind; 3] = [SharedKind::Text, SharedKind::Molecule, SharedKind::InchiKey];
 
-    /// Its name in options and reports.
+    /// Returns its name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             SharedKind::Text => "text",
@@ -69,12 +69,12 @@ impl Shares {
         self.0[kind as usize]
     }
 
-    /// Whether any of these kinds is shared.
+    /// Returns whether any of these kinds is shared.
     pub(super) fn has_any(&self, kinds: &[SharedKind]) -> bool {
         kinds.iter().any(|kind| self.of(*kind) != 0)
     }
 
-    /// The shared kinds.
+    /// Returns the shared kinds.
     pub(super) fn kinds(&self) -> impl Iterator<Item = SharedKind> {
         SharedKind::ALL.into_iter().filter(|kind| self.of(*kind) != 0)
     }
@@ -110,7 +110,7 @@ impl SharedRows {
         SharedKind::ALL.into_iter().for_each(|kind| *self.of_mut(kind) += other.of(kind));
     }
 
-    /// The number for a kind.
+    /// Returns the number for a kind.
     pub fn of(&self, kind: SharedKind) -> u64 {
         *self.clone().of_mut(kind)
     }

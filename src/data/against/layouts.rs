@@ -10,7 +10,7 @@ pub(super) struct Layouts {
 }
 
 impl Layouts {
-    /// The header to write before rows of a file, which may be empty; `None` if another file came first.
+    /// Returns the header to write before rows of a file, which may be empty; `None` if another file came first.
     ///
     /// # Errors
     /// If the rows of the files before have another layout.

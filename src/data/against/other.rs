@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::keys::Keys;
 use super::kind::SubsetBits;
 use super::list::Place;
-use super::spelling::{Known, MoleculeIdentity, Shared};
+use super::spelling::{MoleculeIdentity, SkeletonMapping, SpellingMatch};
 use super::subsets::Subsets;
 use crate::audit::geometry::Topology;
 use crate::audit::spread::spread;
@@ -140,19 +140,19 @@ impl OtherMolecule {
         self.isomers[0].identity.kept().len()
     }
 
-    /// The positions of a conformer's atoms, in Å.
+    /// Returns the positions of a conformer's atoms, in Å.
     pub(super) fn points(&self, conformer: usize, encoding: Encoding) -> Vec<[f64; 3]> {
         let (n, at) = (self.atoms(), self.conformers[conformer].at as usize);
         self.points[at * n..(at + 1) * n].iter().filter_map(|values| encoding.angstrom(values)).collect()
     }
 
-    /// The topology that compares its conformers. Atoms are in the order of the compared atoms of the first isomer.
+    /// Returns the topology that compares its conformers. Atoms are in the order of the compared atoms of the first isomer.
     pub(super) fn topology(&self, isotopes: Isotopes) -> Option<&Topology> {
         let first = &self.isomers[0];
         self.topology.get_or_init(|| Topology::without_hydrogens(&first.skeleton, isotopes).ok()).as_ref()
     }
 
-    /// The conformers whose spread is within a distance of `lengths`, in Å.
+    /// Returns the conformers whose spread is within a distance of `lengths`, in Å.
     pub(super) fn near(&self, lengths: [f64; 3], within: f64) -> impl Iterator<Item = usize> {
         // Rounding of the stored lengths must not lose a pair.
         let within = within + SLACK_ANGSTROM;
@@ -169,7 +169,7 @@ impl OtherMolecule {
 }
 
 impl OtherCorpus {
-    /// A corpus without conformers.
+    /// Returns a corpus without conformers.
     pub(super) fn empty(encoding: Encoding, bound: f64, isotopes: Isotopes) -> Self {
         OtherCorpus {
             summary: OtherSummary::default(),
@@ -209,7 +209,7 @@ impl OtherCorpus {
         self.summary.conformers += 1;
     }
 
-    /// The molecule of a skeleton, which is added if it is new; `None` if too much symmetry prevents mapping it to the known
+    /// Returns the molecule of a skeleton, which is added if it is new; `None` if too much symmetry prevents mapping it to the known
     /// molecule.
     pub(super) fn spelling(&mut self, skeleton: &Arc<str>, found: MoleculeIdentity) -> Option<Spelling> {
         let known = self.known(Some(&found));
@@ -217,7 +217,7 @@ impl OtherCorpus {
         let scaffold = scaffold.map(|scaffold| self.keys.scaffolds.find_or_add(scaffold));
         let isomer = |identity| OtherIsomer { skeleton: skeleton.clone(), identity, subsets: 0 };
         match known {
-            Known::Shared(shared) => {
+            SpellingMatch::Shared(shared) => {
                 let order: Arc<[u32]> = shared.order.as_deref()?.into();
                 let isomers = &mut self.molecules[shared.molecule].isomers;
                 let at = shared.isomer.unwrap_or(isomers.len() as u32);
@@ -227,7 +227,7 @@ impl OtherCorpus {
                 Some(Spelling { molecule: shared.molecule as u32, isomer: at, order, scaffold })
             }
             // An identity was given, so the result is never `NotCompared`.
-            Known::Absent(_) | Known::NotCompared => {
+            SpellingMatch::Absent(_) | SpellingMatch::NotCompared => {
                 let molecule = self.molecules.len() as u32;
                 let order = identity.kept().into();
                 self.by_key.entry(identity.key()).or_default().push(molecule);
@@ -243,9 +243,9 @@ impl OtherCorpus {
         }
     }
 
-    /// The result for a skeleton whose molecule was identified.
-    pub(super) fn known(&self, found: Option<&MoleculeIdentity>) -> Known {
-        let Some(MoleculeIdentity { identity, scaffold }) = found else { return Known::NotCompared };
+    /// Returns the result for a skeleton whose molecule was identified.
+    pub(super) fn known(&self, found: Option<&MoleculeIdentity>) -> SpellingMatch {
+        let Some(MoleculeIdentity { identity, scaffold }) = found else { return SpellingMatch::NotCompared };
         let scaffold = scaffold.as_ref().and_then(|scaffold| self.keys.scaffolds.find(scaffold));
         // Different molecules may have the same key.
         for molecule in self.by_key.get(&identity.key()).into_iter().flatten() {
@@ -259,12 +259,17 @@ impl OtherCorpus {
             };
             let isomer = isomers.iter().position(|isomer| isomer.identity.is_isomer(identity));
             let isomer = isomer.map(|at| at as u32);
-            return Known::Shared(Arc::new(Shared { molecule: *molecule as usize, isomer, order, scaffold }));
+            return SpellingMatch::Shared(Arc::new(SkeletonMapping {
+                molecule: *molecule as usize,
+                isomer,
+                order,
+                scaffold,
+            }));
         }
-        Known::Absent(scaffold)
+        SpellingMatch::Absent(scaffold)
     }
 
-    /// The position of a conformer in its file.
+    /// Returns the position of a conformer in its file.
     pub(super) fn place(&self, conformer: &OtherConformer) -> Place<'_> {
         let OtherConformer { file, line, number, .. } = *conformer;
         let line = (line > 0).then_some(u64::from(line));
@@ -302,7 +307,7 @@ impl OtherCorpus {
 }
 
 impl OtherMolecule {
-    /// The number of conformers with the same geometry as an earlier one.
+    /// Returns the number of conformers with the same geometry as an earlier one.
     fn duplicates(&self, encoding: Encoding, bound: f64, isotopes: Isotopes) -> u64 {
         let Some(topology) = self.topology(isotopes).filter(|_| self.conformers.len() > 1) else { return 0 };
         let is_duplicate = |conformer: &usize| {
@@ -316,7 +321,7 @@ impl OtherMolecule {
     }
 }
 
-/// The canonical path of a file, which does not depend on how the user wrote it.
+/// Returns the canonical path of a file, which does not depend on how the user wrote it.
 pub(super) fn canonical(name: &str) -> Arc<str> {
     std::fs::canonicalize(Path::new(name)).map_or_else(|_| name.into(), |path| path.to_string_lossy().into())
 }

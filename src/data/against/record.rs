@@ -31,8 +31,8 @@ impl<'b> RowCells<'b> {
     }
 }
 
-/// A hash that texts share if they are equal once both are written in one encoding: the first half of the SHA-256 of the skeleton's
-/// fingerprint and the coordinates.
+/// Returns a hash that texts share if they are equal once both are written in one encoding: the first half of the SHA-256 of the
+/// skeleton's fingerprint and the coordinates.
 pub(crate) fn text_fingerprint(skeleton: Fingerprint, conformer: &Conformer) -> Fingerprint {
     let mut bytes = Vec::with_capacity(16 + conformer.coordinates.len() * size_of::<[Fixed; 3]>());
     bytes.extend_from_slice(&skeleton.to_le_bytes());

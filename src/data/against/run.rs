@@ -47,7 +47,7 @@ pub fn against(plan: &AgainstPlan, job: &Job, out: &mut AgainstOutput<'_, '_>) -
 }
 
 impl AgainstPlan {
-    /// How the streamed corpus is read.
+    /// Returns how the streamed corpus is read.
     pub(super) fn row_options(&self) -> ReadOptions {
         let bytes_for = self.keeps_rows.then_some(parameter::DROP_SHARED);
         ReadOptions { needs: RowNeeds { columns: COLUMNS, bytes_for }, ..self.options.clone() }

@@ -2,7 +2,7 @@
 
 use super::compare::Comparison;
 use super::found::FoundInOther;
-use super::frames::{self, FrameKind, PartFound};
+use super::frames::{self, FrameKind, PartResult};
 use super::layouts::Layouts;
 use super::other::OtherSummary;
 use super::plan::AgainstPlan;
@@ -36,7 +36,7 @@ pub fn against_shard(plan: &AgainstPlan, shard: &mut FilesShard, job: &Job) -> R
             frames::put_list(&mut file, &compared.lines)?;
             frames::put_rows(&mut file, &compared.kept)
         })?;
-        let results = PartFound { found: comparison.found, other: other.summary.clone() };
+        let results = PartResult { found: comparison.found, other: other.summary.clone() };
         frames::put_results(&mut file, &results)?;
         let beside = other.summary.inputs.clone();
         let beside =
@@ -82,7 +82,7 @@ pub fn merge_against(
                     (out.rows)(&rows)?;
                 }
                 FrameKind::Results => {
-                    let results: PartFound = serde_json::from_slice(&content).map_err(broken)?;
+                    let results: PartResult = serde_json::from_slice(&content).map_err(broken)?;
                     found.merge(&results.found);
                     other = results.other;
                 }

@@ -13,18 +13,18 @@ pub(crate) type Fingerprint = u128;
 
 /// The result for a skeleton.
 #[derive(Debug, Clone)]
-pub(super) enum Known {
+pub(super) enum SpellingMatch {
     /// Its molecule is not in the other corpus. The number of its scaffold there; `None` if there is no such scaffold.
     Absent(Option<u32>),
     /// It is not a SMILES, or too large to compare.
     NotCompared,
     /// Its molecule is in the other corpus.
-    Shared(Arc<Shared>),
+    Shared(Arc<SkeletonMapping>),
 }
 
 /// How a skeleton maps to a molecule of the other corpus.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SkeletonMapping {
     /// The index of the molecule.
     pub molecule: usize,
     /// The index of its isomer; `None` if no isomer has this stereo.
@@ -35,7 +35,7 @@ pub(super) struct Shared {
     pub scaffold: Option<u32>,
 }
 
-/// A hash that identifies skeletons. Atoms in the order of a file without SMILES get a different hash, because they have no
+/// Returns a hash that identifies skeletons. Atoms in the order of a file without SMILES get a different hash, because they have no
 /// molecule.
 pub(crate) fn fingerprint(conformer: &Conformer) -> Fingerprint {
     let is_known = [u8::from(conformer.order == AtomOrder::Smiles)];
@@ -50,7 +50,7 @@ pub(super) struct MoleculeIdentity {
     pub scaffold: Option<Scaffold>,
 }
 
-/// The molecule of a conformer; `None` if its atoms are in file order, its text is not a SMILES, or it is too large.
+/// Returns the molecule of a conformer; `None` if its atoms are in file order, its text is not a SMILES, or it is too large.
 pub(super) fn identified(conformer: &Conformer, isotopes: Isotopes) -> Option<MoleculeIdentity> {
     if conformer.order != AtomOrder::Smiles {
         return None;

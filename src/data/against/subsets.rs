@@ -16,7 +16,7 @@ pub(super) struct Subsets {
 }
 
 impl Subsets {
-    /// The number of a subset; the empty name stands for rows without one.
+    /// Returns the number of a subset; the empty name stands for rows without one.
     pub(super) fn number(&mut self, name: &str) -> u8 {
         let found = self.names.iter().position(|known| &**known == name);
         let at = found.unwrap_or(self.names.len());
@@ -29,17 +29,17 @@ impl Subsets {
         at.min(MOST - 1) as u8
     }
 
-    /// The subset with a number, as a bit.
+    /// Returns the subset with a number, as a bit.
     pub(super) fn bit(&self, number: u8) -> SubsetBits {
         if self.is_overfull { 1 } else { 1 << number }
     }
 
-    /// All these subsets, as bits.
+    /// Returns all these subsets, as bits.
     pub(super) fn told_apart(&self, bits: SubsetBits) -> SubsetBits {
         if self.is_overfull { SubsetBits::from(bits != 0) } else { bits }
     }
 
-    /// The names by number. A single empty name if they are not told apart.
+    /// Returns the names by number. A single empty name if they are not told apart.
     pub(super) fn names(&self) -> Vec<String> {
         if self.is_overfull {
             return vec![String::new()];
@@ -47,7 +47,7 @@ impl Subsets {
         self.names.iter().map(|name| name.to_string()).collect()
     }
 
-    /// Whether there are more subsets than can be told apart.
+    /// Returns whether there are more subsets than can be told apart.
     pub(super) fn is_overfull(&self) -> bool {
         self.is_overfull
     }

@@ -3,7 +3,7 @@
 use crate::corpus::eigen::{Rounding, diagonalise, turn_rows};
 use drift_core::vector::{add_product, centre, dot, minus};
 
-/// The least `sqrt(Σ |R aᵢ + t - bᵢ|² / n)` over proper rotations R and translations t, in the unit of the coordinates; 0 without
+/// Returns the least `sqrt(Σ |R aᵢ + t - bᵢ|² / n)` over proper rotations R and translations t, in the unit of the coordinates; 0 without
 /// points.
 ///
 /// If both sets are centred, the least sum is `Σ |aᵢ|² + |bᵢ|² - 2 λ`, where λ is the largest eigenvalue of a symmetric 4×4 matrix
@@ -37,7 +37,7 @@ pub fn aligned_rmsd(a: &[[f64; 3]], b: &[[f64; 3]], order: impl Fn(usize) -> usi
     ((sum - 2.0 * overlap(s)).max(0.0) / n).sqrt()
 }
 
-/// The points of `a`, rotated and moved onto `b` with the least RMSD; `a` itself if the numbers of points differ.
+/// Returns the points of `a`, rotated and moved onto `b` with the least RMSD; `a` itself if the numbers of points differ.
 pub fn superposed(a: &[[f64; 3]], b: &[[f64; 3]]) -> Vec<[f64; 3]> {
     if a.len() != b.len() || a.is_empty() {
         return a.to_vec();
@@ -52,7 +52,7 @@ pub fn superposed(a: &[[f64; 3]], b: &[[f64; 3]]) -> Vec<[f64; 3]> {
     a.iter().map(moved).collect()
 }
 
-/// The proper rotation R with the largest `Σ Raᵢ · bᵢ`, given `Σ aᵢ bᵢᵀ`: Horn's unit quaternion as a matrix.
+/// Returns the proper rotation R with the largest `Σ Raᵢ · bᵢ`, given `Σ aᵢ bᵢᵀ`: Horn's unit quaternion as a matrix.
 pub(super) fn rotation(s: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
     let mut m = horn(s);
     let mut vectors: [[f64; 4]; 4] =
@@ -62,7 +62,7 @@ pub(super) fn rotation(s: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
     of_quaternion(vectors[largest])
 }
 
-/// The rotation matrix of a unit quaternion, as rows.
+/// Returns the rotation matrix of a unit quaternion, as rows.
 pub(super) fn of_quaternion([w, x, y, z]: [f64; 4]) -> [[f64; 3]; 3] {
     [
         [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
@@ -71,7 +71,7 @@ pub(super) fn of_quaternion([w, x, y, z]: [f64; 4]) -> [[f64; 3]; 3] {
     ]
 }
 
-/// The largest `Σ Raᵢ · bᵢ` over proper rotations R, given `Σ aᵢ bᵢᵀ`.
+/// Returns the largest `Σ Raᵢ · bᵢ` over proper rotations R, given `Σ aᵢ bᵢᵀ`.
 pub(super) fn overlap(s: [[f64; 3]; 3]) -> f64 {
     let mut m = horn(s);
     diagonalise(&mut m, Rounding::Root, |_, _, _, _| {});

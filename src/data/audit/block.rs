@@ -23,7 +23,7 @@ pub struct BlockVerdict {
     pub invented_digits: u32,
 }
 
-/// A part of a block without leading white space or plus signs. These are junk, but they take no digit from the number.
+/// Returns a part of a block without leading white space or plus signs. These are junk, but they take no digit from the number.
 pub(super) fn led(part: &str) -> &str {
     part.trim_start_matches(|c: char| c.is_whitespace() || c == '+')
 }
@@ -90,7 +90,7 @@ fn judge_digits(inside: &str, encoding: Encoding) -> BlockVerdict {
     verdict
 }
 
-/// Whether a model that would write `next` behind `written`, the beginning of a block, would continue the block: with decimals up
+/// Returns whether a model that would write `next` behind `written`, the beginning of a block, would continue the block: with decimals up
 /// to the encoding's last one, or with a missing number. Junk and excess decimals do not count.
 pub fn goes_on(written: &str, next: &str, encoding: Encoding) -> bool {
     let separator = encoding.separator();

@@ -35,7 +35,7 @@ pub enum BlockFault {
 }
 
 impl BlockFault {
-    /// Its name in reports.
+    /// Returns its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             BlockFault::Letters => "letters",
@@ -45,7 +45,7 @@ impl BlockFault {
         }
     }
 
-    /// The worst fault of a block, if it has any.
+    /// Returns the worst fault of a block, if it has any.
     pub(super) fn worst(verdict: &BlockVerdict) -> Option<Self> {
         // In the order of [`BlockFault`]: letters are junk too, and junk may lack digits.
         let faults = [

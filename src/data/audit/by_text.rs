@@ -9,7 +9,7 @@ use super::coverage::Deviations;
 use super::geometry::{Conformation, Topology};
 use super::judged::{JudgedFile, JudgedText, TextPairing};
 use super::judging::{DUPLICATE_ANGSTROM, MoleculeDistances, RmsdMatrix, VerdictLine, duplicates};
-use super::references::{BySkeleton, Measured};
+use super::references::{BySkeleton, DeviationsBySkeleton};
 use super::report::AuditReport;
 use super::row_label::RowLabel;
 use drift_core::chem::Isotopes;
@@ -30,7 +30,7 @@ pub struct AuditedTexts {
     /// By file; without texts if the plan does not keep them.
     pub(super) files: Vec<TextsOfFile>,
     /// By group of each file, in order; empty without references.
-    pub(super) measured: Vec<Measured>,
+    pub(super) measured: Vec<DeviationsBySkeleton>,
 }
 
 /// The texts of a file.
@@ -103,14 +103,14 @@ pub(super) struct PlacedText<'a> {
 }
 
 impl PlacedText<'_> {
-    /// The skeleton that it is compared under; empty for a text without a prompt.
+    /// Returns the skeleton that it is compared under; empty for a text without a prompt.
     fn under(&self) -> &str {
         self.text.compared.as_ref().map_or("", |compared| &compared.under)
     }
 }
 
 impl AuditedTexts {
-    /// The texts of all files that are compared by their rows, in order.
+    /// Returns the texts of all files that are compared by their rows, in order.
     pub(super) fn paired_texts(&self) -> impl Iterator<Item = PairedRecord<'_>> {
         self.placed().into_iter().filter_map(|one| {
             Some(PairedRecord {
@@ -126,7 +126,7 @@ impl AuditedTexts {
         })
     }
 
-    /// The texts of all files, in order.
+    /// Returns the texts of all files, in order.
     pub(super) fn placed(&self) -> Vec<PlacedText<'_>> {
         let mut out = Vec::new();
         let mut groups = 0;
@@ -159,12 +159,12 @@ impl AuditedTexts {
         out
     }
 
-    /// The RMSDs of the conformers of a text's molecule; `None` without references.
+    /// Returns the RMSDs of the conformers of a text's molecule; `None` without references.
     pub(super) fn deviations(&self, placed: &PlacedText<'_>) -> Option<&Deviations> {
         self.measured.get(placed.group)?.get(&placed.text.compared.as_ref()?.under)
     }
 
-    /// The skeleton of a text's molecule, its conformers in the text's row, and what isotope labels mean for them.
+    /// Returns the skeleton of a text's molecule, its conformers in the text's row, and what isotope labels mean for them.
     pub(super) fn conformers(&self, placed: &PlacedText<'_>) -> Option<(&str, &[Conformation], Isotopes)> {
         let file = &self.files[placed.file];
         let of_group = file.conformers.get(placed.of_file)?;
@@ -172,14 +172,14 @@ impl AuditedTexts {
         Some((skeleton, conformers, file.isotopes))
     }
 
-    /// The SMILES of molecules that have references but no conformer to compare with them.
+    /// Returns the SMILES of molecules that have references but no conformer to compare with them.
     pub fn missing(&self) -> Vec<String> {
         let all = self.together();
         let without = all.iter().filter(|(_, (_, conformers))| *conformers == 0);
         without.map(|(skeleton, _)| smiles(skeleton)).collect()
     }
 
-    /// The number of references of all molecules that texts were requested for.
+    /// Returns the number of references of all molecules that texts were requested for.
     pub fn reference_conformers(&self) -> usize {
         self.together().values().map(|(references, _)| references).sum()
     }
@@ -194,7 +194,7 @@ impl AuditedTexts {
         all
     }
 
-    /// One line for each text, in the order of files and records.
+    /// Returns one line for each text, in the order of files and records.
     pub fn lines(&self) -> Vec<VerdictLine> {
         let placed = self.placed();
         // The texts to which conformers belong.
@@ -231,8 +231,8 @@ impl AuditedTexts {
         placed.iter().map(line).collect()
     }
 
-    /// The RMSDs of all pairs of a text and a reference, by molecule in the order of first occurrence. Molecules
-    /// of the references without a text come last.
+    /// Returns the RMSDs of all pairs of a text and a reference, by molecule in the order of first occurrence. Molecules of the
+    /// references without a text come last.
     pub fn matrix(&self) -> RmsdMatrix<'_> {
         let mut places: HashMap<&str, usize> = HashMap::new();
         let mut matrix = RmsdMatrix::default();

@@ -42,13 +42,13 @@ pub(super) fn compare(
     Ok(())
 }
 
-/// Each row that has a base, compared with it.
+/// Returns each row that has a base, compared with it.
 pub(super) fn comparisons(bases: &BaseRows, rows: &[ComparedRow<'_>], seed: u64) -> Vec<PairedComparison> {
     let with_base = rows.iter().enumerate().filter_map(|(at, row)| Some((row, bases.of_row(at)?)));
     with_base.map(|(row, base)| comparison(&rows[base], row, bases.rows_beside(base), seed)).collect()
 }
 
-/// The texts of all rows. Molecules and prompts have the same numbers in all rows.
+/// Returns the texts of all rows. Molecules and prompts have the same numbers in all rows.
 ///
 /// # Errors
 /// If two texts of a row are for the same prompt and generation.
@@ -104,7 +104,7 @@ fn without_texts<'r>((run, measure): (&AuditRun, &RowMeasure)) -> ComparedRow<'r
     }
 }
 
-/// The error for two texts that cannot be told apart.
+/// Returns the error for two texts that cannot be told apart.
 fn twice_in_row(row: &RowLabel, prompt: &str, generation: u64) -> Error {
     let problem =
         format!("`{}` has two texts {generation} of {prompt}, so texts cannot be paired", row.name());

@@ -133,7 +133,7 @@ impl SampleCounts {
 pub struct DriftHistogram(pub BTreeMap<i64, u64>);
 
 impl DriftHistogram {
-    /// The number of counted blocks.
+    /// Returns the number of counted blocks.
     pub fn blocks(&self) -> u64 {
         self.0.values().sum()
     }

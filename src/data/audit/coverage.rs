@@ -57,13 +57,13 @@ impl Deviations {
         })
     }
 
-    /// The mean bond-length error of the conformers, in Å.
+    /// Returns the mean bond-length error of the conformers, in Å.
     pub(crate) fn bond_length_error(&self) -> Option<f64> {
         let known: Vec<f64> = self.bond_errors.iter().copied().flatten().collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     }
 
-    /// The least RMSD of a conformer from any reference, in Å.
+    /// Returns the least RMSD of a conformer from any reference, in Å.
     pub fn nearest(&self, conformer: usize) -> Option<f64> {
         self.rmsd.get(conformer)?.iter().copied().min_by(f64::total_cmp)
     }
@@ -75,7 +75,7 @@ impl Deviations {
         self.upper_bounds.extend(other.upper_bounds);
     }
 
-    /// The results of a selection of conformers.
+    /// Returns the results of a selection of conformers.
     #[must_use]
     pub fn of(&self, conformers: &[usize]) -> Self {
         Deviations {
@@ -114,7 +114,7 @@ impl MissingPolicy {
     /// Both treatments.
     pub const ALL: [MissingPolicy; 2] = [MissingPolicy::Zero, MissingPolicy::LeaveOut];
 
-    /// Its name on the command line and in reports.
+    /// Returns its name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             MissingPolicy::Zero => "zero",
@@ -122,7 +122,7 @@ impl MissingPolicy {
         }
     }
 
-    /// The molecules that are counted.
+    /// Returns the molecules that are counted.
     pub fn counted<'d>(self, molecules: impl IntoIterator<Item = &'d Deviations>) -> Vec<&'d Deviations> {
         molecules.into_iter().filter(|one| self == MissingPolicy::Zero || !one.rmsd.is_empty()).collect()
     }
@@ -141,13 +141,13 @@ pub struct MeanMedian {
 }
 
 impl MeanMedian {
-    /// The mean and median of values, one for each molecule; `None` without values.
+    /// Returns the mean and median of values, one for each molecule; `None` without values.
     pub fn from_values(values: &[f64]) -> Option<Self> {
         let mean = Mean::from_values(values, SEED)?;
         Some(MeanMedian { interval: mean.interval, ..MeanMedian::plain(values)? })
     }
 
-    /// The same without the interval.
+    /// Returns the same without the interval.
     pub(super) fn plain(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -188,7 +188,7 @@ pub struct CoverageReport {
 }
 
 impl CoverageReport {
-    /// The report over molecules with references. A molecule may have no usable conformers.
+    /// Returns the report over molecules with references. A molecule may have no usable conformers.
     pub fn from_molecules(molecules: &[&Deviations], thresholds_angstrom: &[f64]) -> Self {
         let at = |angstrom: f64, summary: fn(&[f64]) -> Option<MeanMedian>| {
             let found: Vec<Coverage> = molecules.iter().filter_map(|one| one.coverage(angstrom)).collect();

@@ -3,17 +3,17 @@
 use serde::de::{IgnoredAny, MapAccess};
 
 use super::records::{FULL, Reader, SmokeHead};
-use super::rows::{Each, LP_FIELD, Read, Reading};
+use super::rows::{LP_FIELD, ListVisitor, Read, Reading};
 use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 
 /// Reads a value with drift's own names of fields.
 const OWN: Reading<'static> = Reading { lp: LP_FIELD };
 
-/// A fold that passes the entries of a list to a reader. `null` counts as an empty list.
+/// Returns a fold that passes the entries of a list to a reader. `null` counts as an empty list.
 pub(super) fn rows_of<'r>(
     reader: &'r mut Reader,
     list: &'static str,
-) -> Each<impl FnMut(Read) -> Result<(), &'static str> + 'r> {
+) -> ListVisitor<impl FnMut(Read) -> Result<(), &'static str> + 'r> {
     let mut index = 0u64;
     let lp = reader.row_field.lp().to_owned();
     let each = move |row| {
@@ -21,7 +21,7 @@ pub(super) fn rows_of<'r>(
         index += 1;
         if reader.is_full() { Err(FULL) } else { Ok(()) }
     };
-    Each { each, null_is_list: true, lp }
+    ListVisitor { each, null_is_list: true, lp }
 }
 
 /// Passes the entries of a smoke report to a reader, and returns the report's own figures.

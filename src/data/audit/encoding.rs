@@ -57,12 +57,12 @@ impl EncodingCounts {
         self.stripped += u64::from(stripped && !fixed);
     }
 
-    /// The sum of both counts.
+    /// Returns the sum of both counts.
     pub fn join(self, other: EncodingCounts) -> Self {
         EncodingCounts { fixed: self.fixed + other.fixed, stripped: self.stripped + other.stripped }
     }
 
-    /// The encoding, with the decimals and separator of `like`; `None` if there is no evidence, or the evidence is mixed.
+    /// Returns the encoding, with the decimals and separator of `like`; `None` if there is no evidence, or the evidence is mixed.
     pub fn encoding(self, like: Encoding) -> Option<Encoding> {
         let EncodingCounts { fixed, stripped } = self;
         if fixed > 0 && fixed >= MAJORITY * stripped {

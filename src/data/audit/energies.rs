@@ -48,7 +48,7 @@ pub struct AnsweredText {
 }
 
 impl EnergyText {
-    /// The text of a record, if a program is to be asked for its energy. Of a text with several conformers it is the first.
+    /// Returns the text of a record, if a program is to be asked for its energy. Of a text with several conformers it is the first.
     pub(super) fn of(
         plan: &AuditPlan,
         encoding: Encoding,
@@ -172,7 +172,7 @@ pub struct TextEnergy {
     pub timed_out: bool,
 }
 
-/// The figures over the texts of all files, or of all models. `references` returns the reference conformers of a skeleton.
+/// Returns the figures over the texts of all files, or of all models. `references` returns the reference conformers of a skeleton.
 ///
 /// # Errors
 /// As [`Energies::of`], which is also called for the references.
@@ -290,7 +290,7 @@ impl EnergyFigures {
 }
 
 impl StrainFigures {
-    /// The figures over strains, one for each text; `None` without strains.
+    /// Returns the figures over strains, one for each text; `None` without strains.
     fn of(mut strains: Vec<f64>) -> Option<Self> {
         strains.sort_by(f64::total_cmp);
         let n = strains.len();

@@ -29,7 +29,7 @@ pub enum ExampleProblem {
 }
 
 impl ExampleProblem {
-    /// The problem in words, as written in records.
+    /// Returns the problem in words, as written in records.
     pub fn name(self) -> &'static str {
         match self {
             ExampleProblem::Junk => "junk",

@@ -27,7 +27,7 @@ pub(super) struct TextExamples {
 }
 
 impl TextExamples {
-    /// Whether another text could be kept.
+    /// Returns whether another text could be kept.
     pub(super) fn takes_more(&self) -> bool {
         self.flawed.iter().chain([&self.failed]).any(|kept| kept.len() < KEPT)
     }
@@ -58,7 +58,7 @@ impl TextExamples {
         }
     }
 
-    /// All examples, by problem.
+    /// Returns all examples, by problem.
     pub(super) fn report(&self) -> Vec<Example> {
         self.flawed.iter().flatten().chain(&self.failed).cloned().collect()
     }
@@ -73,7 +73,7 @@ fn problem_of(outcome: Outcome) -> ExampleProblem {
     }
 }
 
-/// The text around the first flaw of a kind, and the byte ranges in it that have flaws.
+/// Returns the text around the first flaw of a kind, and the byte ranges in it that have flaws.
 fn around_flaw(text: &str, marks: &[Mark], flaw: MarkKind) -> (String, Vec<[usize; 2]>) {
     let first = marks.iter().find(|mark| mark.flaw == flaw).map_or(0, |mark| mark.range.start);
     let start = floor(text, first.saturating_sub(AROUND));
@@ -100,7 +100,7 @@ fn cut(text: &str, start: usize, len: usize) -> &str {
     &text[start..floor(text, (start + len).min(text.len()))]
 }
 
-/// The start of the character that contains byte `at`.
+/// Returns the start of the character that contains byte `at`.
 fn floor(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

@@ -24,7 +24,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The molecule of a skeleton, [`drift_core::text::skeleton`], without isotope labels: atoms that differ only by them are
+    /// Returns the molecule of a skeleton, [`drift_core::text::skeleton`], without isotope labels: atoms that differ only by them are
     /// equivalent.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Topology {
         Ok(Topology::of(&Molecule::of_smiles_with(&smiles(skeleton), isotopes)?))
     }
 
-    /// The molecule of a skeleton without the hydrogen atoms that a count can replace. Its atoms are those of
+    /// Returns the molecule of a skeleton without the hydrogen atoms that a count can replace. Its atoms are those of
     /// [`MolecularIdentity::kept`](drift_core::chem::MolecularIdentity::kept).
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Topology {
         Topology { bonds: molecule.pairs(), atoms, superposition }
     }
 
-    /// The number of atoms.
+    /// Returns the number of atoms.
     pub fn atoms(&self) -> usize {
         self.atoms
     }
@@ -73,7 +73,7 @@ impl Topology {
         generated.iter().map(|one| self.off_lengths(one, means.as_ref()?)).collect()
     }
 
-    /// The mean length of each bond, in Å; `None` without bonds or references.
+    /// Returns the mean length of each bond, in Å; `None` without bonds or references.
     fn mean_lengths(&self, references: &[Conformation]) -> Option<Vec<f64>> {
         let sizes_agree = references.iter().all(|reference| reference.len() == self.atoms);
         if self.bonds.is_empty() || references.is_empty() || !sizes_agree {
@@ -95,7 +95,7 @@ impl Topology {
         Some(errors.sum::<f64>() / self.bonds.len() as f64)
     }
 
-    /// The least RMSD of two conformers after alignment, over symmetric atom orders, in Å: RDKit's `GetBestRMS`. `None` if the
+    /// Returns the least RMSD of two conformers after alignment, over symmetric atom orders, in Å: RDKit's `GetBestRMS`. `None` if the
     /// numbers of atoms differ.
     pub fn rmsd(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<f64> {
         self.least_rmsd(a, b).map(|least| least.rmsd)
@@ -107,8 +107,8 @@ impl Topology {
         fits.then(|| self.superposition.rmsd(&CentredConformer::new(a), &CentredConformer::new(b)))
     }
 
-    /// The points of `b` in the atom order that is nearest to `a`, so that atoms with the same index lie on one another; `None` if
-    /// the numbers of atoms differ.
+    /// Returns the points of `b` in the atom order that is nearest to `a`, so that atoms with the same index lie on one another; `None`
+    /// if the numbers of atoms differ.
     pub(super) fn nearest_order(&self, a: &[[f64; 3]], b: &[[f64; 3]]) -> Option<Conformation> {
         let fits = a.len() == self.atoms && b.len() == self.atoms;
         let order =
@@ -116,7 +116,7 @@ impl Topology {
         Some(order.into_iter().map(|atom| b[atom]).collect())
     }
 
-    /// The RMSDs of all pairs, `[generated][references]`, in Å; `None` if the numbers of atoms differ.
+    /// Returns the RMSDs of all pairs, `[generated][references]`, in Å; `None` if the numbers of atoms differ.
     pub fn deviations(
         &self,
         generated: &[Conformation],
@@ -132,12 +132,12 @@ impl Topology {
         Some(generated.par_iter().map(row).collect())
     }
 
-    /// The least RMSD of two centred conformers, which must have as many atoms as the molecule.
+    /// Returns the least RMSD of two centred conformers, which must have as many atoms as the molecule.
     pub(super) fn centred_rmsd(&self, a: &CentredConformer, b: &CentredConformer) -> LeastRmsd {
         self.superposition.rmsd(a, b)
     }
 
-    /// The orbits of atoms that symmetric orders exchange; fixed atoms are left out.
+    /// Returns the orbits of atoms that symmetric orders exchange; fixed atoms are left out.
     pub(super) fn orbits(&self) -> Vec<Vec<usize>> {
         self.superposition.orbits()
     }

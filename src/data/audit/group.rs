@@ -11,7 +11,7 @@ use super::examples::TextExamples;
 use super::judging::{points_by_3dmolgen, reordered, usable_points};
 use super::outcome::Outcome;
 use super::records::Record;
-use super::references::{BySkeleton, GeometryReport, Measured};
+use super::references::{BySkeleton, DeviationsBySkeleton, GeometryReport};
 use super::request::AuditPlan;
 use super::row_label::RowLabel;
 use super::sample::TextVerdict;
@@ -80,14 +80,14 @@ pub(super) struct Group {
 /// The comparisons of molecules with references, in an order that sums and bootstrap samples follow.
 #[derive(Clone, Copy)]
 pub(super) struct InOrder<'m> {
-    pub measured: &'m Measured,
+    pub measured: &'m DeviationsBySkeleton,
     /// The molecules that come first; the others follow by their skeletons.
     pub first: &'m [Box<str>],
 }
 
 impl<'m> InOrder<'m> {
-    /// The order of skeletons.
-    pub(super) fn by_skeleton(measured: &'m Measured) -> Self {
+    /// Returns the order of skeletons.
+    pub(super) fn by_skeleton(measured: &'m DeviationsBySkeleton) -> Self {
         InOrder { measured, first: &[] }
     }
 
@@ -143,7 +143,7 @@ pub(super) struct GroupPrompt<'p> {
 }
 
 impl<'p> GroupPrompt<'p> {
-    /// The SMILES of the molecule that the text counts for.
+    /// Returns the SMILES of the molecule that the text counts for.
     fn molecule(self) -> &'p str {
         self.pool.unwrap_or(self.smiles)
     }
@@ -151,7 +151,7 @@ impl<'p> GroupPrompt<'p> {
 
 /// The molecule under which a text is compared.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Compared {
+pub(super) struct ComparedMolecule {
     /// The skeleton that it is compared under.
     pub under: Box<str>,
     /// Whether it has a conformer to compare.
@@ -200,7 +200,7 @@ impl Group {
         prompt: GroupPrompt<'_>,
         answer: &str,
         judged: &TextVerdict,
-    ) -> (Option<ConformerChemistry>, Option<Compared>) {
+    ) -> (Option<ConformerChemistry>, Option<ComparedMolecule>) {
         let GroupPrompt { smiles, pool, generation } = prompt;
         // Prompts were parsed when they were read.
         let Ok(key) = skeleton::from_smiles(smiles) else { return (None, None) };
@@ -248,7 +248,7 @@ impl Group {
         } else {
             self.generated.entry(Box::clone(&under)).or_default();
         }
-        (found, Some(Compared { under, is_usable }))
+        (found, Some(ComparedMolecule { under, is_usable }))
     }
 
     /// Counts a text of a molecule, given by its SMILES.
@@ -287,7 +287,7 @@ impl Group {
         self.examples.merge(&other.examples);
     }
 
-    /// The report row of this group. `measured` has the comparisons of its conformers with the references.
+    /// Returns the report row of this group. `measured` has the comparisons of its conformers with the references.
     pub(super) fn report(&self, file: &str, measured: Option<InOrder<'_>>, plan: &AuditPlan) -> FileReport {
         let counted = measured.map(|measured| plan.request.missing.counted(measured.deviations()));
         let measured = measured.map(|measured| measured.measured);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::block_faults::{BlockFault, FaultyBlock, keep};
 use super::counts::SampleCounts;
 use super::energies::{AnsweredText, EnergyText};
-use super::group::{Checkers, Compared, Group, GroupPrompt};
+use super::group::{Checkers, ComparedMolecule, Group, GroupPrompt};
 use super::judging::{ConformerVerdict, conformers_in};
 use super::marks::marks;
 use super::outcome::Outcome;
@@ -95,12 +95,12 @@ impl JudgedFile {
         Ok(self)
     }
 
-    /// The rows under which its texts are reported, in the order of their first texts.
+    /// Returns the rows under which its texts are reported, in the order of their first texts.
     pub(super) fn reported_rows(&self) -> impl Iterator<Item = RowLabel> {
         self.rows.iter().map(|row| row.reported(&self.input.name))
     }
 
-    /// The skeletons under which texts of a group are compared, in the order of the file's prompts.
+    /// Returns the skeletons under which texts of a group are compared, in the order of the file's prompts.
     pub(super) fn compared_under(&self, group: &Group) -> Vec<Box<str>> {
         let skeletons = self.prompts.iter().filter_map(|prompt| skeleton::from_smiles(prompt).ok());
         let under = skeletons.map(|own| group.pools.get(&*own).cloned().unwrap_or_else(|| own.into()));
@@ -123,7 +123,7 @@ pub(super) struct JudgedText {
     pub place: usize,
     pub row: RowLabel,
     /// The molecule under which it is compared; `None` for a text without a prompt.
-    pub compared: Option<Compared>,
+    pub compared: Option<ComparedMolecule>,
     /// The SMILES that it is compared under, if it differs from the prompt.
     pub pool: Option<String>,
     pub verdict: ConformerVerdict,
@@ -230,7 +230,7 @@ pub(super) fn judge_file(
     })
 }
 
-/// The SMILES of a text's own skeleton, under which a text without a prompt is judged; `None` if it is not a valid text.
+/// Returns the SMILES of a text's own skeleton, under which a text without a prompt is judged; `None` if it is not a valid text.
 fn own_smiles(judged: &TextVerdict) -> Option<String> {
     let own = (judged.outcome == Outcome::Pass).then(|| skeleton::smiles(&judged.skeleton));
     own.filter(|smiles| skeleton::check(smiles).is_ok())

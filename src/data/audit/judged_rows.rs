@@ -7,7 +7,7 @@ use super::group::Group;
 use super::judged::{FileGeneration, JudgedFile, judge_file};
 use super::pairs::PairedComparison;
 use super::read::{FileRecords, Record};
-use super::references::{Measured, PromptReferences};
+use super::references::{DeviationsBySkeleton, PromptReferences};
 use super::request::AuditPlan;
 use super::row_label::{BaseRows, RowLabel};
 use super::runs::{AuditRun, RowReferences, rows_of_files, worst_by_row};
@@ -74,7 +74,7 @@ pub fn judge_rows(
     let mut files: Vec<JudgedFile> = files.collect::<Result<_>>()?;
     let energy_texts = files.iter_mut().map(|file| std::mem::take(&mut file.asked)).collect();
     let groups = files.iter().flat_map(|file| &file.groups);
-    let measured: Option<Vec<Measured>> =
+    let measured: Option<Vec<DeviationsBySkeleton>> =
         (!references.is_empty()).then(|| groups.map(|group| references.measure(&group.generated)).collect());
     let worst = worst_by_row(&files, Some(references.own()));
     let texts = TextEncoding { encoding, from: EncodingFrom::Given };

@@ -27,7 +27,7 @@ pub struct Mark {
     pub range: Range<usize>,
 }
 
-/// The flaws of an answer's blocks, in text order. Ranges may touch or contain each other.
+/// Returns the flaws of an answer's blocks, in text order. Ranges may touch or contain each other.
 pub fn marks(answer: &str, encoding: Encoding) -> Vec<Mark> {
     let mut marks = Vec::new();
     if !encoding.is_decimal() {
@@ -86,7 +86,7 @@ fn number_marks(part: &NumberPrefix, range: Range<usize>, encoding: Encoding, ma
     }
 }
 
-/// The values of each block without junk, truncated to the encoding's decimals, in units of the last one; `None` for a block that
+/// Returns the values of each block without junk, truncated to the encoding's decimals, in units of the last one; `None` for a block that
 /// lacks a number.
 pub fn readable(answer: &str, encoding: Encoding) -> Vec<Option<[Fixed; 3]>> {
     if !encoding.is_decimal() {

@@ -98,7 +98,7 @@ pub use run::{audit, audit_texts};
 pub use runs::AuditRun;
 pub use sample::{Split, TextSample, TextVerdict, coordinates, in_angstrom, judge, split};
 pub use shard::{audit_shard, merge_audited};
-pub use smoke::{ForeignPrompt, Recounted, TheirReport};
+pub use smoke::{ForeignPrompt, SmokeCounts, TheirReport};
 pub use superposition::LeastRmsd;
 pub use text_encoding::EncodingFrom;
 pub use text_line::{DeadEnds, End, TextCost, TextLine};

@@ -83,8 +83,8 @@ struct MoleculeTexts<'a> {
 }
 
 impl AuditedTexts {
-    /// The results for each molecule of each row, in the order of files and texts. `nats` has the likelihoods of references by the
-    /// SMILES of the prompt, if they are known.
+    /// Returns the results for each molecule of each row, in the order of files and texts. `nats` has the likelihoods of references by
+    /// the SMILES of the prompt, if they are known.
     pub fn molecules(
         &self,
         measures: MoleculeMeasures<'_>,
@@ -163,7 +163,7 @@ impl AuditedTexts {
     }
 }
 
-/// The mean nats over the conformers of a molecule, or of all isomers of a pool for which texts were written.
+/// Returns the mean nats over the conformers of a molecule, or of all isomers of a pool for which texts were written.
 fn mean_nats(prompts: &[&str], nats: &BTreeMap<String, PromptNats>) -> Option<f64> {
     let known: Vec<&PromptNats> = prompts.iter().filter_map(|smiles| nats.get(*smiles)).collect();
     match known.as_slice() {
@@ -177,7 +177,7 @@ fn mean_nats(prompts: &[&str], nats: &BTreeMap<String, PromptNats>) -> Option<f6
     }
 }
 
-/// The records as comma-separated values with a header (RFC 4180). Missing values are empty.
+/// Returns the records as comma-separated values with a header (RFC 4180). Missing values are empty.
 pub fn molecules_csv(records: &[MoleculeRecord], measures: MoleculeMeasures<'_>) -> String {
     let mut out = header(measures);
     for record in records {
@@ -200,7 +200,7 @@ pub fn molecules_csv(records: &[MoleculeRecord], measures: MoleculeMeasures<'_>)
     out
 }
 
-/// The names of the columns, and a line break.
+/// Returns the names of the columns, and a line break.
 fn header(measures: MoleculeMeasures<'_>) -> String {
     let mut out =
         "model,lp,placeholder,smiles,texts,passed,compared,references,bond_length_error_angstrom".to_owned();
@@ -251,12 +251,12 @@ impl MoleculeRecord {
     }
 }
 
-/// A cell with a number; empty without one.
+/// Returns a cell with a number; empty without one.
 fn number(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// A cell, quoted if it contains a separator, quote or line break.
+/// Returns a cell, quoted if it contains a separator, quote or line break.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

@@ -55,7 +55,7 @@ pub(super) fn read(bytes: &[u8], file: &mut Reader, job: &Job) -> Result<()> {
     Ok(())
 }
 
-/// The text of a conformer, and its prompt; `None` without a SMILES.
+/// Returns the text of a conformer, and its prompt; `None` without a SMILES.
 fn record(conformer: &Conformer, place: &str) -> Option<Record> {
     let smiles = &*conformer.molecule;
     skeleton::check(smiles).ok()?;
@@ -69,7 +69,7 @@ fn record(conformer: &Conformer, place: &str) -> Option<Record> {
     })
 }
 
-/// The counts above 0 of texts that are not in the pickle, as it states them.
+/// Returns the counts above 0 of texts that are not in the pickle, as it states them.
 fn undecoded(bytes: &[u8]) -> Option<String> {
     let pickle = Pickle::parse(bytes).ok()?;
     let Value::Dict(entries) = &pickle[pickle.root()] else { return None };

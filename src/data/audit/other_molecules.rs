@@ -50,7 +50,7 @@ impl OtherMolecules {
         }
     }
 
-    /// The molecules by skeleton, with the number of their references.
+    /// Returns the molecules by skeleton, with the number of their references.
     pub(super) fn counts(self) -> BTreeMap<Box<str>, usize> {
         let left_out: HashSet<usize> =
             self.requested.iter().filter_map(|skeleton| self.places.get(skeleton).copied()).collect();
@@ -58,7 +58,7 @@ impl OtherMolecules {
         counted.map(|(_, one)| (Box::from(&*one.skeleton), one.references)).collect()
     }
 
-    /// The index of the molecule of a new skeleton, which is added unless another spelling of it is known.
+    /// Returns the index of the molecule of a new skeleton, which is added unless another spelling of it is known.
     fn place(&mut self, skeleton: &Arc<str>) -> usize {
         let identity =
             MolecularIdentity::from_smiles(&smiles(skeleton), AtomLimit::default(), self.isotopes).ok();

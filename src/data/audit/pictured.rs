@@ -49,7 +49,7 @@ pub(super) struct LaidOnto {
 }
 
 impl TextConformer<'_> {
-    /// The data for a picture; `None` if the molecule cannot be checked.
+    /// Returns the data for a picture; `None` if the molecule cannot be checked.
     pub(super) fn pictured(&self, onto: Option<LaidOnto>) -> Option<PicturedText> {
         let chemistry = Chemistry::from_smiles(&skeleton::smiles(self.skeleton)).ok()?;
         let laid = onto

@@ -54,7 +54,7 @@ struct Candidate {
 }
 
 impl FoundPrompt {
-    /// What belongs to the atoms of the conformer, in the order of the prompt; `None` if it does not have all atoms.
+    /// Returns what belongs to the atoms of the conformer, in the order of the prompt; `None` if it does not have all atoms.
     pub fn ordered<T: Copy>(&self, atoms: &[T]) -> Option<Vec<T>> {
         match &self.order {
             None => Some(atoms.to_vec()),
@@ -64,7 +64,7 @@ impl FoundPrompt {
 }
 
 impl PromptMatcher {
-    /// A matcher for prompts, each with its SMILES and its skeleton.
+    /// Returns a matcher for prompts, each with its SMILES and its skeleton.
     pub fn new<'p>(prompts: impl IntoIterator<Item = (&'p str, &'p str)>, isotopes: Isotopes) -> Self {
         let mut matcher = PromptMatcher {
             exact: HashMap::new(),
@@ -83,7 +83,7 @@ impl PromptMatcher {
         matcher
     }
 
-    /// The prompts of a conformer: those of the same text, else those of the same graph whose stereo the coordinates have. Stereo
+    /// Returns the prompts of a conformer: those of the same text, else those of the same graph whose stereo the coordinates have. Stereo
     /// that a prompt leaves open counts as equal.
     pub fn find(&mut self, conformer: &Conformer, encoding: Encoding) -> FoundPrompts {
         // The same text has its atoms in the same order, so no atoms have to be matched.
@@ -115,7 +115,7 @@ impl PromptMatcher {
         if prompts.is_empty() { FoundPrompts::OtherStereo(mismatch) } else { FoundPrompts::Prompts(prompts) }
     }
 
-    /// The prompts that may be the same molecule as a skeleton, in another order of atoms.
+    /// Returns the prompts that may be the same molecule as a skeleton, in another order of atoms.
     fn candidates(&self, skeleton: &str, pair: Pairing) -> Vec<Candidate> {
         let own = smiles(skeleton);
         let prompts = graph_key(&own).ok().and_then(|graph| self.graphs.get(&graph));

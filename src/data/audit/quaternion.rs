@@ -24,12 +24,12 @@ pub(super) struct Turn {
 /// method is inaccurate.
 const DOUBLE: f64 = 1e-5;
 
-/// The largest sum over all rotations.
+/// Returns the largest sum over all rotations.
 pub(super) fn largest_overlap(s: &Matrix) -> f64 {
     newton(s).map_or_else(|| overlap(*s), |(largest, _)| largest)
 }
 
-/// The largest sum, its rotation, and its sharpness.
+/// Returns the largest sum, its rotation, and its sharpness.
 pub(super) fn turn(s: &Matrix) -> Turn {
     let found = newton(s).and_then(|(largest, slope)| {
         // (λ₁-λ₂)(λ₁-λ₃)(λ₁-λ₄) is the slope, and the product of the last two factors is at most the square of their mean, which
@@ -45,7 +45,7 @@ pub(super) fn turn(s: &Matrix) -> Turn {
     found.unwrap_or_else(|| Turn { overlap: overlap(*s), rotation: rotation(*s), sharpness: 0.0 })
 }
 
-/// The largest eigenvalue, and the slope of the characteristic polynomial there; `None` if the eigenvalue is nearly double.
+/// Returns the largest eigenvalue, and the slope of the characteristic polynomial there; `None` if the eigenvalue is nearly double.
 fn newton(s: &Matrix) -> Option<(f64, f64)> {
     let [c0, c1, c2] = coefficients(s);
     // √3 times the Frobenius norm is at least the sum of singular values.
@@ -73,7 +73,7 @@ fn squares(s: &Matrix) -> f64 {
     s.iter().flatten().map(|x| x * x).sum()
 }
 
-/// The coefficients of x⁰, x¹ and x² of the characteristic polynomial; that of x³ is 0. The coefficients of x¹ and x⁰ are -8 |S|
+/// Returns the coefficients of x⁰, x¹ and x² of the characteristic polynomial; that of x³ is 0. The coefficients of x¹ and x⁰ are -8 |S|
 /// and the determinant of Horn's matrix.
 fn coefficients(s: &Matrix) -> [f64; 3] {
     let squares = squares(s);
@@ -87,7 +87,7 @@ fn coefficients(s: &Matrix) -> [f64; 3] {
     [squares * squares - 4.0 * minors, -8.0 * determinant, -2.0 * squares]
 }
 
-/// The rotation of an eigenvalue. Its eigenvector is a column of the adjugate of `N - λ`.
+/// Returns the rotation of an eigenvalue. Its eigenvector is a column of the adjugate of `N - λ`.
 fn of_eigenvalue(s: &Matrix, eigenvalue: f64) -> Option<Matrix> {
     let mut m = horn(*s);
     (0..4).for_each(|i| m[i][i] -= eigenvalue);

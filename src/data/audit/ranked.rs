@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::coverage::Deviations;
 use super::group::Group;
 use super::pictured::{LaidOnto, PicturedText, TextConformer};
-use super::references::{Measured, Reference};
+use super::references::{DeviationsBySkeleton, Reference};
 use drift_core::text::skeleton::smiles;
 
 /// The rank of a text among all of its row that are compared with references.
@@ -21,7 +21,7 @@ pub enum TextRank {
 }
 
 impl TextRank {
-    /// Its name in words.
+    /// Returns its name in words.
     pub fn name(self) -> &'static str {
         match self {
             TextRank::Best => "best",
@@ -42,7 +42,7 @@ pub struct RankedText {
 }
 
 /// A conformer of a row that is compared with references.
-struct Compared<'g> {
+struct RankedConformer<'g> {
     skeleton: &'g str,
     /// Its index among the conformers of the molecule.
     conformer: usize,
@@ -51,12 +51,15 @@ struct Compared<'g> {
     rmsd: f64,
 }
 
-impl<'g> Compared<'g> {
-    fn of_molecule(skeleton: &'g str, deviations: &'g Deviations) -> impl Iterator<Item = Compared<'g>> {
+impl<'g> RankedConformer<'g> {
+    fn of_molecule(
+        skeleton: &'g str,
+        deviations: &'g Deviations,
+    ) -> impl Iterator<Item = RankedConformer<'g>> {
         deviations.rmsd.iter().enumerate().filter_map(move |(conformer, rmsds)| {
             let (reference, rmsd) =
                 rmsds.iter().copied().enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b))?;
-            Some(Compared { skeleton, conformer, reference, rmsd })
+            Some(RankedConformer { skeleton, conformer, reference, rmsd })
         })
     }
 
@@ -76,15 +79,16 @@ impl<'g> Compared<'g> {
     }
 }
 
-/// The best, the median and the worst text of a row. With fewer than three texts each is shown once. `references` has those of a
+/// Returns the best, the median and the worst text of a row. With fewer than three texts each is shown once. `references` has those of a
 /// skeleton.
 pub(super) fn ranked_texts<'r>(
     group: &Group,
-    measured: &Measured,
+    measured: &DeviationsBySkeleton,
     references: impl Fn(&str) -> Option<&'r Reference>,
 ) -> Vec<RankedText> {
-    let all = measured.iter().flat_map(|(skeleton, deviations)| Compared::of_molecule(skeleton, deviations));
-    let mut all: Vec<Compared<'_>> = all.collect();
+    let all =
+        measured.iter().flat_map(|(skeleton, deviations)| RankedConformer::of_molecule(skeleton, deviations));
+    let mut all: Vec<RankedConformer<'_>> = all.collect();
     // The sort is stable: among equal texts, the order of molecules and texts decides.
     all.sort_by(|a, b| a.rmsd.total_cmp(&b.rmsd));
     let last = all.len().saturating_sub(1);
@@ -112,7 +116,7 @@ mod tests {
             bond_errors: vec![None; 2],
             upper_bounds: vec![0; 2],
         };
-        let found: Vec<(usize, usize, f64)> = Compared::of_molecule("[C]<>", &deviations)
+        let found: Vec<(usize, usize, f64)> = RankedConformer::of_molecule("[C]<>", &deviations)
             .map(|one| (one.conformer, one.reference, one.rmsd))
             .collect();
         assert_eq!(found, [(0, 1, 0.2), (1, 0, 0.1)]);

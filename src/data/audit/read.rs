@@ -177,7 +177,7 @@ fn read_table(file: &mut Reader, stream: &mut dyn BufRead, rows: &RowFilter, job
     Ok(())
 }
 
-/// A row of a table as an object. An empty field counts as absent, unless it should hold the text.
+/// Returns a row of a table as an object. An empty field counts as absent, unless it should hold the text.
 fn row_of(header: &Header, fields: Vec<Cow<'_, str>>, lp: &str) -> Read {
     let mut row = Box::<Row>::default();
     for (column, value) in header.columns.iter().zip(fields) {
@@ -188,7 +188,7 @@ fn row_of(header: &Header, fields: Vec<Cow<'_, str>>, lp: &str) -> Read {
     Read::Row(row)
 }
 
-/// The value of a column. Most columns hold text, even if it looks like a number.
+/// Returns the value of a column. Most columns hold text, even if it looks like a number.
 fn value_of(column: &str, value: Cow<'_, str>) -> Read {
     let count =
         matches!(column, "generation" | "tokens").then(|| value.parse().ok().map(Read::Count)).flatten();
@@ -196,7 +196,7 @@ fn value_of(column: &str, value: Cow<'_, str>) -> Read {
     count.or(number).unwrap_or_else(|| Read::Text(value.into_owned()))
 }
 
-/// The refusal of a file of conformers that are no texts.
+/// Returns the refusal of a file of conformers that are no texts.
 fn no_texts(file: &str, format: Format) -> Error {
     let problem = format!("is {}: conformers, not generated texts", format.name());
     let remedy = format!(
@@ -211,7 +211,7 @@ fn refused_table(file: &str, first: &FirstLine) -> Error {
     Error::input(file, problem, remedy)
 }
 
-/// The bytes behind a byte-order mark.
+/// Returns the bytes behind a byte-order mark.
 fn content(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }

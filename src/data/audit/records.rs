@@ -39,7 +39,7 @@ pub enum RowField {
 }
 
 impl RowField {
-    /// The field with this name; `file` stands for the file itself.
+    /// Returns the field with this name; `file` stands for the file itself.
     pub fn named(name: String) -> Self {
         match &*name {
             LP_FIELD => RowField::Own,
@@ -48,7 +48,7 @@ impl RowField {
         }
     }
 
-    /// The field that names the logit processor.
+    /// Returns the field that names the logit processor.
     pub(super) fn lp(&self) -> &str {
         match self {
             RowField::Named(name) => name,
@@ -140,7 +140,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// A reader for a file with this name, whose texts should be in the encoding `asked`.
+    /// Returns a reader for a file with this name, whose texts should be in the encoding `asked`.
     pub(super) fn new(name: String, asked: Option<Encoding>, row_field: RowField) -> Self {
         Reader { name, asked, row_field, ..Reader::default() }
     }
@@ -250,7 +250,7 @@ impl Reader {
         }
     }
 
-    /// What all texts of an object have in common.
+    /// Returns what all texts of an object have in common.
     fn common(&self, row: &mut Row) -> Record {
         Record {
             prompt: row.prompt().map(str::to_owned),
@@ -266,7 +266,7 @@ impl Reader {
         }
     }
 
-    /// The row of an object.
+    /// Returns the row of an object.
     fn label(&self, row: &mut Row) -> RowLabel {
         match self.row_field {
             RowField::File => RowLabel { lp: Some(self.name.clone()), ..RowLabel::default() },
@@ -315,7 +315,7 @@ impl Reader {
         self.records.push(record);
     }
 
-    /// Whether the memory limit is exceeded.
+    /// Returns whether the memory limit is exceeded.
     pub(super) fn is_full(&self) -> bool {
         self.kept_bytes > MAX_KEPT_BYTES
     }
@@ -338,7 +338,7 @@ impl Reader {
         }
     }
 
-    /// The error for a file without usable records.
+    /// Returns the error for a file without usable records.
     pub(super) fn empty(&self) -> Error {
         let problem = match self.skipped_records.first() {
             None if self.left_out > 0 => {
@@ -360,7 +360,7 @@ impl Reader {
 }
 
 impl Record {
-    /// The record with a text, whose row states the encoding `stated`. Tags are added if the field holds only the text between
+    /// Returns the record with a text, whose row states the encoding `stated`. Tags are added if the field holds only the text between
     /// them.
     fn holding(self, FieldText { field, text, zeros, is_cut }: FieldText, stated: Option<Encoding>) -> Self {
         let is_inside = field.is_some_and(is_inside_tags) && !text.contains(CONFORMER_OPEN);

@@ -94,8 +94,8 @@ pub struct GeometryReport {
     pub mat_precision_angstrom: Option<Mean>,
 }
 
-/// How files of references are read, for texts of an encoding. A reference in text keeps the values of its own encoding, so that a
-/// text has a distance of exactly 0 to itself. Other files are read in the decimals of the texts, or in four with other encodings.
+/// Returns how files of references are read, for texts of an encoding. A reference in text keeps the values of its own encoding, so that
+/// a text has a distance of exactly 0 to itself. Other files are read in the decimals of the texts, or in four with other encodings.
 pub fn reference_reading(texts: Encoding) -> Reading {
     let decimals = if texts.is_decimal() { texts } else { Encoding::FIXED };
     // References may have more decimals than the model writes.
@@ -174,12 +174,12 @@ impl References {
         Ok(())
     }
 
-    /// The references of a skeleton.
+    /// Returns the references of a skeleton.
     pub fn get(&self, skeleton: &str) -> Option<&Reference> {
         self.molecules.get(skeleton)
     }
 
-    /// The chemistry of all references.
+    /// Returns the chemistry of all references.
     pub fn chemistry(&self) -> ChemistryReport {
         let molecules = self.molecules.par_iter().map(|(skeleton, reference)| {
             let chemistry = Chemistry::from_smiles(&smiles(skeleton)).ok();
@@ -191,19 +191,19 @@ impl References {
 
     /// Compares generated conformers, by skeleton of the prompt. A prompt without a usable conformer has an empty list.
     /// Molecules with references and without any text have empty results.
-    pub(super) fn measure(&self, generated: &BySkeleton) -> Measured {
+    pub(super) fn measure(&self, generated: &BySkeleton) -> DeviationsBySkeleton {
         let measured = self.molecules.par_iter().filter(|(skeleton, _)| !self.unpooled.contains(*skeleton));
         let compared = measured.filter_map(|(skeleton, reference)| {
             let generated = generated.get(skeleton).map_or(&[][..], Vec::as_slice);
             Some((skeleton.clone(), reference.deviations(generated)?))
         });
-        let mut measured: Measured = compared.collect();
+        let mut measured: DeviationsBySkeleton = compared.collect();
         let none = |references: usize| Deviations { references, ..Deviations::default() };
         measured.extend(self.without_text.iter().map(|(skeleton, count)| (skeleton.clone(), none(*count))));
         measured
     }
 
-    /// The references with those of several molecules pooled under one skeleton, which `pools` maps to. Atoms are reordered to
+    /// Returns the references with those of several molecules pooled under one skeleton, which `pools` maps to. Atoms are reordered to
     /// match it. Molecules whose graph differs stay separate.
     #[must_use]
     pub(super) fn pooled(
@@ -254,28 +254,28 @@ impl PromptReferences {
         self.pools.add(skeleton, conformers)
     }
 
-    /// Whether there is no conformer.
+    /// Returns whether there is no conformer.
     pub fn is_empty(&self) -> bool {
         self.own.molecules.is_empty() && self.pools.molecules.is_empty()
     }
 
-    /// The references of each prompt's own molecule.
+    /// Returns the references of each prompt's own molecule.
     pub fn own(&self) -> &References {
         &self.own
     }
 
-    /// The chemistry of the references of each prompt's own molecule; `None` if there are none.
+    /// Returns the chemistry of the references of each prompt's own molecule; `None` if there are none.
     pub fn chemistry(&self) -> Option<ChemistryReport> {
         (!self.own.molecules.is_empty()).then(|| self.own.chemistry())
     }
 
-    /// The references that texts of a skeleton are compared with.
+    /// Returns the references that texts of a skeleton are compared with.
     pub(super) fn compared(&self, skeleton: &str) -> Option<&Reference> {
         self.pools.get(skeleton).or_else(|| self.own.get(skeleton))
     }
 
     /// Compares generated conformers, by the skeleton that they are compared under. Molecules without references are left out.
-    pub(super) fn measure(&self, generated: &BySkeleton) -> Measured {
+    pub(super) fn measure(&self, generated: &BySkeleton) -> DeviationsBySkeleton {
         let compared = generated.par_iter().filter_map(|(skeleton, conformers)| {
             Some((skeleton.clone(), self.compared(skeleton)?.deviations(conformers)?))
         });
@@ -284,10 +284,10 @@ impl PromptReferences {
 }
 
 /// The comparison of generated conformers with the references, by skeleton.
-pub(super) type Measured = BTreeMap<Box<str>, Deviations>;
+pub(super) type DeviationsBySkeleton = BTreeMap<Box<str>, Deviations>;
 
 /// Adds the comparisons of further conformers.
-pub(super) fn join(all: &mut Measured, more: &Measured) {
+pub(super) fn join(all: &mut DeviationsBySkeleton, more: &DeviationsBySkeleton) {
     for (skeleton, deviations) in more {
         match all.get_mut(skeleton) {
             Some(known) => known.append(deviations.clone()),
@@ -299,7 +299,7 @@ pub(super) fn join(all: &mut Measured, more: &Measured) {
 /// Conformers by skeleton, in Å.
 pub(super) type BySkeleton = BTreeMap<Box<str>, Vec<Conformation>>;
 
-/// The conformers of a corpus by skeleton, in Å: those whose atoms are in the order of a SMILES. `wanted` restricts them to some
+/// Returns the conformers of a corpus by skeleton, in Å: those whose atoms are in the order of a SMILES. `wanted` restricts them to some
 /// molecules.
 ///
 /// # Errors
@@ -326,7 +326,7 @@ pub(super) fn conformers_by_skeleton(
 }
 
 impl GeometryReport {
-    /// The report from the comparisons of molecules.
+    /// Returns the report from the comparisons of molecules.
     pub(crate) fn of_deviations(molecules: &[&Deviations]) -> Self {
         let geometry: Vec<MoleculeGeometry> =
             molecules.iter().filter_map(|one| MoleculeGeometry::from_deviations(one)).collect();
@@ -351,12 +351,12 @@ impl GeometryReport {
         }
     }
 
-    /// What a reader of the figures should know: one sentence each.
+    /// Returns what a reader of the figures should know: one sentence each.
     pub(super) fn warnings(&self, missing: MissingPolicy) -> impl Iterator<Item = String> {
         self.inexact().into_iter().chain(self.uncovered(missing))
     }
 
-    /// A sentence, if molecules of the references have no text and count 0.
+    /// Returns a sentence, if molecules of the references have no text and count 0.
     fn uncovered(&self, missing: MissingPolicy) -> Option<String> {
         let (count, all) = (self.without_text, self.molecules);
         (count > 0 && missing == MissingPolicy::Zero).then(|| {
@@ -364,7 +364,7 @@ impl GeometryReport {
         })
     }
 
-    /// A sentence, if some RMSDs are upper bounds.
+    /// Returns a sentence, if some RMSDs are upper bounds.
     pub(crate) fn inexact(&self) -> Option<String> {
         let count = self.rmsd_upper_bounds;
         (count > 0).then(|| {
@@ -374,7 +374,7 @@ impl GeometryReport {
 }
 
 impl MoleculeGeometry {
-    /// The geometry at the threshold that 3DMolGen reports; `None` without references.
+    /// Returns the geometry at the threshold that 3DMolGen reports; `None` without references.
     pub(crate) fn from_deviations(deviations: &Deviations) -> Option<Self> {
         Some(MoleculeGeometry {
             bond_length_error_angstrom: deviations.bond_length_error(),

@@ -15,7 +15,7 @@ use crate::parameter;
 use drift_core::checkpoint::ModelFolder;
 use drift_core::chem::{AtomLimit, Isotopes};
 use drift_core::constraint::{USUAL_PLACEHOLDER, as_written};
-use drift_core::encoding::{AskedEncoding, Encoding, Precision, TrailingZeros};
+use drift_core::encoding::{Encoding, EncodingRequest, Precision, TrailingZeros};
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
@@ -29,7 +29,7 @@ pub struct AuditRequest {
     /// The treatment of trailing zeros, if it is not to be determined from the texts.
     pub zeros: Option<TrailingZeros>,
     /// Decimals and separator, if they are not the default.
-    pub blocks: AskedEncoding,
+    pub blocks: EncodingRequest,
     /// The folder of the model that wrote the texts; its recipe may state the encoding.
     pub model: Option<PathBuf>,
     /// The tokenizer for counting drift.
@@ -80,7 +80,7 @@ pub struct AuditPlan {
 }
 
 impl AuditRequest {
-    /// What the results for a molecule contain.
+    /// Returns what the results for a molecule contain.
     pub fn molecule_measures(&self) -> MoleculeMeasures<'_> {
         MoleculeMeasures { thresholds_angstrom: &self.thresholds, ensembles: &self.ensembles }
     }
@@ -99,7 +99,7 @@ impl AuditRequest {
         let said = folders.into_iter().flatten().map(said).find_map(Result::transpose);
         let recipe: Option<Encoding> = said.transpose()?;
         // Trailing zeros are left to `encoding`, where the texts may decide.
-        let asked = AskedEncoding { zeros: None, ..self.blocks };
+        let asked = EncodingRequest { zeros: None, ..self.blocks };
         let like = asked.over(recipe.unwrap_or(Encoding::FIXED));
         self.ensembles = self.ensembles.checked()?;
         if !self.ensembles.hits.is_empty() && self.references.is_empty() {
@@ -125,12 +125,12 @@ impl AuditRequest {
 }
 
 impl AuditPlan {
-    /// The encoding that the texts should have by the user's options or the recipe.
+    /// Returns the encoding that the texts should have by the user's options or the recipe.
     pub(super) fn asked(&self) -> Option<Encoding> {
         self.encoding.or(self.recipe)
     }
 
-    /// The placeholder against which drift is counted, as it is written in texts of an encoding.
+    /// Returns the placeholder against which drift is counted, as it is written in texts of an encoding.
     ///
     /// # Errors
     /// If the user gave one that is not the content of a slot of the encoding.
@@ -148,19 +148,19 @@ impl AuditPlan {
         Ok(placeholder)
     }
 
-    /// The references, as they are read.
+    /// Returns the references, as they are read.
     pub(super) fn references(&self) -> Box<dyn Conformers> {
         let options = ReadOptions { reading: reference_reading(self.like), ..ReadOptions::default() };
         files_or_embedded(&self.request.references, options)
     }
 
-    /// Whether conformers are compared, with references or with each other.
+    /// Returns whether conformers are compared, with references or with each other.
     pub(super) fn keeps_conformers(&self) -> bool {
         let AuditRequest { by_text, references, ensembles, .. } = &self.request;
         *by_text || !references.is_empty() || !ensembles.is_empty()
     }
 
-    /// The text of a record, or one of its conformers, as a sample to judge.
+    /// Returns the text of a record, or one of its conformers, as a sample to judge.
     pub(super) fn sample<'r>(&self, record: &'r Record, text: &'r str, encoding: Encoding) -> TextSample<'r> {
         let AuditRequest { max_atoms, isotopes, .. } = self.request;
         let prompt = record.prompt.as_deref();

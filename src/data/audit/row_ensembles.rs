@@ -7,7 +7,7 @@ use super::ensemble::{
     ClusterReport, EnsembleMeasures, Flexibility, HitReport, MoleculeEnsemble, MoleculeHits, SizedHits,
 };
 use super::group::Group;
-use super::references::Measured;
+use super::references::DeviationsBySkeleton;
 use super::request::AuditRequest;
 
 /// The measures of a row, as far as they were asked for.
@@ -19,8 +19,12 @@ pub(super) struct RowEnsembles {
 }
 
 impl RowEnsembles {
-    /// The measures of the texts of a row. `measured` has the comparisons of their conformers with the references.
-    pub(super) fn of_row(group: &Group, measured: Option<&Measured>, request: &AuditRequest) -> Self {
+    /// Returns the measures of the texts of a row. `measured` has the comparisons of their conformers with the references.
+    pub(super) fn of_row(
+        group: &Group,
+        measured: Option<&DeviationsBySkeleton>,
+        request: &AuditRequest,
+    ) -> Self {
         let EnsembleMeasures { hits, clusters, .. } = &request.ensembles;
         RowEnsembles {
             hits: measured.filter(|_| !hits.is_empty()).map(|measured| hit_report(group, measured, request)),
@@ -30,7 +34,7 @@ impl RowEnsembles {
 }
 
 /// Molecules follow one another by their skeletons, so that files and evaluations sum in one order.
-fn hit_report(group: &Group, measured: &Measured, request: &AuditRequest) -> HitReport {
+fn hit_report(group: &Group, measured: &DeviationsBySkeleton, request: &AuditRequest) -> HitReport {
     let counted =
         measured.par_iter().filter(|(_, one)| request.missing == MissingPolicy::Zero || !one.rmsd.is_empty());
     let molecules = counted.filter_map(|(skeleton, deviations)| {

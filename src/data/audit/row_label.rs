@@ -23,18 +23,18 @@ pub struct RowLabel {
 }
 
 impl RowLabel {
-    /// The row of a model under a logit processor of drift.
+    /// Returns the row of a model under a logit processor of drift.
     pub fn new(model: &str, processor: ProcessorKind, placeholder: Option<&str>) -> Self {
         let [model, lp] = [model, processor.name()].map(|name| Some(name.to_owned()));
         RowLabel { model, lp, placeholder: placeholder.map(str::to_owned) }
     }
 
-    /// The row of a run of a generation.
+    /// Returns the row of a run of a generation.
     pub fn of_run(run: &GenerationRun) -> Self {
         RowLabel::new(&run.model, run.lp, run.placeholder.as_deref())
     }
 
-    /// The row under which texts of a file are reported: that of the file, if neither model nor logit processor is known.
+    /// Returns the row under which texts of a file are reported: that of the file, if neither model nor logit processor is known.
     pub(super) fn reported(&self, file: &str) -> Self {
         if self.model.is_none() && self.lp.is_none() {
             return RowLabel { lp: Some(file.to_owned()), ..RowLabel::default() };
@@ -42,13 +42,13 @@ impl RowLabel {
         self.clone()
     }
 
-    /// The logit processor with its placeholder, or `-` if it is not known.
+    /// Returns the logit processor with its placeholder, or `-` if it is not known.
     pub fn processor(&self) -> String {
         let lp = self.lp.as_deref().unwrap_or("-");
         self.placeholder.as_ref().map_or_else(|| lp.to_owned(), |placeholder| format!("{lp} {placeholder}"))
     }
 
-    /// The name of the row in messages: its logit processor with its placeholder, or else its model.
+    /// Returns the name of the row in messages: its logit processor with its placeholder, or else its model.
     pub fn name(&self) -> String {
         match (&self.lp, &self.model) {
             (None, Some(model)) => model.clone(),
@@ -56,7 +56,7 @@ impl RowLabel {
         }
     }
 
-    /// The model, if it is known, and the logit processor with its placeholder.
+    /// Returns the model, if it is known, and the logit processor with its placeholder.
     pub fn full_name(&self) -> String {
         match (&self.model, &self.lp) {
             (Some(model), Some(_)) => format!("{model} {}", self.processor()),
@@ -64,7 +64,7 @@ impl RowLabel {
         }
     }
 
-    /// The names by which a user may mean the row.
+    /// Returns the names by which a user may mean the row.
     fn names(&self) -> Vec<String> {
         let RowLabel { model, lp, .. } = self;
         let mut names = vec![self.name()];
@@ -77,12 +77,12 @@ impl RowLabel {
         names
     }
 
-    /// Whether the texts were written by the model alone.
+    /// Returns whether the texts were written by the model alone.
     pub(crate) fn is_without_processor(&self) -> bool {
         self.lp.as_deref() == Some(ProcessorKind::None.name())
     }
 
-    /// Whether the texts were written under drift's own logit processor.
+    /// Returns whether the texts were written under drift's own logit processor.
     pub fn is_automaton(&self) -> bool {
         self.lp.as_deref() == Some(ProcessorKind::Automaton.name())
     }
@@ -96,13 +96,13 @@ pub(super) struct BaseRows {
 }
 
 impl BaseRows {
-    /// The same base for all other rows.
+    /// Returns the same base for all other rows.
     pub(super) fn single(rows: &[&RowLabel], base: usize) -> Self {
         let bases = (0..rows.len()).map(|row| Some(base).filter(|base| *base != row)).collect();
         BaseRows { bases, only: rows.get(base).map(|label| (*label).clone()) }
     }
 
-    /// The base rows of rows, given the name of one: with a name that each model has, such as `none`, each model's own.
+    /// Returns the base rows of rows, given the name of one: with a name that each model has, such as `none`, each model's own.
     ///
     /// # Errors
     /// If no row has the name, or a row has several bases and none is of its model.
@@ -136,17 +136,17 @@ impl BaseRows {
         Ok(BaseRows { bases, only })
     }
 
-    /// The base of a row; `None` for a base itself.
+    /// Returns the base of a row; `None` for a base itself.
     pub(super) fn of_row(&self, row: usize) -> Option<usize> {
         self.bases[row]
     }
 
-    /// The number of rows that are compared with a base.
+    /// Returns the number of rows that are compared with a base.
     pub(super) fn rows_beside(&self, base: usize) -> usize {
         self.bases.iter().filter(|of_row| **of_row == Some(base)).count()
     }
 
-    /// The base, if all rows have the same.
+    /// Returns the base, if all rows have the same.
     pub(super) fn only(&self) -> Option<&RowLabel> {
         self.only.as_ref()
     }

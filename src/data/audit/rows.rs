@@ -93,7 +93,7 @@ pub(super) struct FieldText {
 }
 
 impl Row {
-    /// The object's own text. Of a conformer in both ways of writing decimals it is the one with trailing zeros, unless `zeros`
+    /// Returns the object's own text. Of a conformer in both ways of writing decimals it is the one with trailing zeros, unless `zeros`
     /// asks for the other.
     pub(super) fn text(mut self, zeros: Option<TrailingZeros>) -> Option<FieldText> {
         let place = |field: &str| TEXT_FIELDS.iter().position(|known| *known == field);
@@ -114,17 +114,17 @@ impl Row {
         Some(FieldText { field: Some(field), text, zeros, is_cut: self.is_cut })
     }
 
-    /// What the object says of its origin.
+    /// Returns what the object says of its origin.
     pub(super) fn label(&mut self) -> RowLabel {
         RowLabel { model: self.model.take(), lp: self.lp.take(), placeholder: self.placeholder.take() }
     }
 
-    /// The object's prompt.
+    /// Returns the object's prompt.
     pub(super) fn prompt(&self) -> Option<&str> {
         self.prompts.iter().chain([&self.tagged]).find_map(Option::as_deref)
     }
 
-    /// Whether a field with a single value belongs to a row. `lp` is the field of the logit processor.
+    /// Returns whether a field with a single value belongs to a row. `lp` is the field of the logit processor.
     pub(super) fn has_field(field: &str, lp: &str) -> bool {
         let lists: [&[&str]; 5] = [&TEXT_FIELDS, &SMILES_FIELDS, &PROMPT_FIELDS, &POOL_FIELDS, &ID_FIELDS];
         lists.iter().any(|list| list.contains(&field))
@@ -203,12 +203,12 @@ pub(super) enum Read {
 }
 
 impl Read {
-    /// The string, if it is one.
+    /// Returns the string, if it is one.
     pub(super) fn text(self) -> Option<String> {
         if let Read::Text(text) = self { Some(text) } else { None }
     }
 
-    /// A string or a number, as text.
+    /// Returns a string or a number, as text.
     fn shown(self) -> Option<String> {
         match self {
             Read::Text(text) => Some(text),
@@ -218,7 +218,7 @@ impl Read {
         }
     }
 
-    /// The number, if it is one.
+    /// Returns the number, if it is one.
     fn number(self) -> Option<f64> {
         match self {
             Read::Count(count) => Some(count as f64),
@@ -227,7 +227,7 @@ impl Read {
         }
     }
 
-    /// The integer, if it is one.
+    /// Returns the integer, if it is one.
     pub(super) fn count(self) -> Option<u64> {
         if let Read::Count(count) = self { Some(count) } else { None }
     }
@@ -290,7 +290,7 @@ impl<'de> JsonFold<'de> for Reading<'_> {
     }
 }
 
-/// The indices of a list; `None` if the value is no list of indices.
+/// Returns the indices of a list; `None` if the value is no list of indices.
 fn indices(list: &Value) -> Option<Box<[usize]>> {
     list.as_array()?.iter().map(|index| usize::try_from(index.as_u64()?).ok()).collect()
 }
@@ -311,7 +311,7 @@ impl<'de> DeserializeSeed<'de> for Generations {
                 Ok(())
             }
         };
-        let is_list = FoldSeed(Each { each, null_is_list: false, lp: LP_FIELD.to_owned() })
+        let is_list = FoldSeed(ListVisitor { each, null_is_list: false, lp: LP_FIELD.to_owned() })
             .deserialize(deserializer)?;
         Ok(is_list.then_some(texts))
     }
@@ -360,7 +360,7 @@ impl<'de> JsonFold<'de> for OneOrMore {
 }
 
 /// Passes each value of a list to a function while it is read. Its value says whether there is a list.
-pub(super) struct Each<F> {
+pub(super) struct ListVisitor<F> {
     pub each: F,
     /// The field of an object that names its logit processor.
     pub lp: String,
@@ -368,7 +368,7 @@ pub(super) struct Each<F> {
     pub null_is_list: bool,
 }
 
-impl<'de, F: FnMut(Read) -> Result<(), &'static str>> JsonFold<'de> for Each<F> {
+impl<'de, F: FnMut(Read) -> Result<(), &'static str>> JsonFold<'de> for ListVisitor<F> {
     type Value = bool;
 
     fn part<E>(self, part: JsonPart<'_>) -> Result<bool, E> {

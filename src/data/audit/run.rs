@@ -12,7 +12,7 @@ use super::energies::{EnergyReport, energy_report};
 use super::group::{Group, InOrder};
 use super::judged::{JudgedFile, judge_files};
 use super::read::{self, FileRecords, TextReading};
-use super::references::{Measured, References, join};
+use super::references::{DeviationsBySkeleton, References, join};
 use super::report::{AuditReport, SCHEMA};
 use super::request::{AuditPlan, AuditRequest};
 use super::row_label::RowLabel;
@@ -79,7 +79,7 @@ impl AllFiles {
     }
 }
 
-/// The report on files, in order. All must have been judged in the given encoding.
+/// Returns the report on files, in order. All must have been judged in the given encoding.
 pub(super) fn report(
     plan: &AuditPlan,
     texts: TextEncoding,
@@ -150,7 +150,7 @@ pub(super) fn report(
     Ok(audited)
 }
 
-/// The references as texts are compared with them: those of isomers under the SMILES that pools them.
+/// Returns the references as texts are compared with them: those of isomers under the SMILES that pools them.
 fn compared_under_pools(
     plan: &AuditPlan,
     read: References,
@@ -163,7 +163,7 @@ fn compared_under_pools(
     read.pooled(&total.pools, is_compared, plan.request.max_atoms, plan.request.isotopes)
 }
 
-/// The energies of all texts, if there is an energy program.
+/// Returns the energies of all texts, if there is an energy program.
 fn energy(
     plan: &AuditPlan,
     files: &[JudgedFile],
@@ -176,7 +176,7 @@ fn energy(
     energy_report(program, &answered, conformers, job).map(Some)
 }
 
-/// The references of all texts, each under its own SMILES; `None` if none are given.
+/// Returns the references of all texts, each under its own SMILES; `None` if none are given.
 fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<Option<(References, ReadSummary)>> {
     if plan.request.references.is_empty() {
         return Ok(None);
@@ -186,7 +186,7 @@ fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<Option<
 }
 
 /// Compares the conformers of each group of each file with the references; `None` without references.
-fn measure(references: Option<&References>, files: &[JudgedFile]) -> Option<Vec<Measured>> {
+fn measure(references: Option<&References>, files: &[JudgedFile]) -> Option<Vec<DeviationsBySkeleton>> {
     let references = references?;
     Some(
         files
@@ -197,13 +197,13 @@ fn measure(references: Option<&References>, files: &[JudgedFile]) -> Option<Vec<
     )
 }
 
-/// The comparisons of all groups, merged.
-fn together(groups: &[Measured]) -> Cow<'_, Measured> {
+/// Returns the comparisons of all groups, merged.
+fn together(groups: &[DeviationsBySkeleton]) -> Cow<'_, DeviationsBySkeleton> {
     // The RMSDs of all pairs are large, so a single group is not copied.
     if let [only] = groups {
         return Cow::Borrowed(only);
     }
-    let mut all = Measured::new();
+    let mut all = DeviationsBySkeleton::new();
     groups.iter().for_each(|group| join(&mut all, group));
     Cow::Owned(all)
 }

@@ -16,7 +16,7 @@ use super::judged::JudgedFile;
 use super::pairs::{AdvisedRow, BatchTimes, SpeedMeasure};
 use super::pictured::PicturedText;
 use super::ranked::{RankedText, ranked_texts};
-use super::references::{GeometryReport, Measured, Reference, References, join};
+use super::references::{DeviationsBySkeleton, GeometryReport, Reference, References, join};
 use super::request::AuditPlan;
 use super::row_ensembles::RowEnsembles;
 use super::row_label::RowLabel;
@@ -89,7 +89,7 @@ pub(super) struct RowMeasure {
     /// The index of its first group among those of all files.
     group: usize,
     /// The comparisons with the references of all its groups, if it has several.
-    joined: Option<Measured>,
+    joined: Option<DeviationsBySkeleton>,
     /// The texts per CPU second, if it is known.
     pub texts_per_cpu_second: Option<f64>,
     /// The texts per second of wall time, if it is known.
@@ -97,10 +97,10 @@ pub(super) struct RowMeasure {
 }
 
 impl RowMeasure {
-    /// The comparison of a molecule with its references. `measured` has those of all groups.
+    /// Returns the comparison of a molecule with its references. `measured` has those of all groups.
     pub(super) fn deviations<'m>(
         &'m self,
-        measured: &'m [Measured],
+        measured: &'m [DeviationsBySkeleton],
         skeleton: &str,
     ) -> Option<&'m Deviations> {
         self.joined.as_ref().or_else(|| measured.get(self.group))?.get(skeleton)
@@ -113,7 +113,7 @@ struct RowGroups<'f> {
     /// The index of its first group among those of all files.
     first: usize,
     group: Cow<'f, Group>,
-    measured: Option<Cow<'f, Measured>>,
+    measured: Option<Cow<'f, DeviationsBySkeleton>>,
     stated: Option<&'f GenerationRun>,
     /// The skeletons under which its texts are compared, in the order of their first prompts.
     order: Vec<Box<str>>,
@@ -123,7 +123,7 @@ struct RowGroups<'f> {
 #[derive(Clone, Copy)]
 pub(super) struct RowReferences<'r> {
     /// The comparisons of all groups, in order; `None` without references.
-    pub measured: Option<&'r [Measured]>,
+    pub measured: Option<&'r [DeviationsBySkeleton]>,
     /// By row, the texts that break the most rules of chemistry.
     pub worst: &'r BTreeMap<RowLabel, Vec<PicturedText>>,
     /// The references that texts of a skeleton are compared with.
@@ -147,7 +147,7 @@ pub(super) fn worst_by_row(
     reported.collect()
 }
 
-/// The rows of files, in the order of their first texts.
+/// Returns the rows of files, in the order of their first texts.
 pub(super) fn rows_of_files(
     plan: &AuditPlan,
     texts: TextEncoding,
@@ -171,7 +171,12 @@ pub(super) fn rows_of_files(
 }
 
 impl<'f> RowGroups<'f> {
-    fn new(at: usize, file: &'f JudgedFile, group: &'f Group, measured: Option<&'f Measured>) -> Self {
+    fn new(
+        at: usize,
+        file: &'f JudgedFile,
+        group: &'f Group,
+        measured: Option<&'f DeviationsBySkeleton>,
+    ) -> Self {
         let row = group.row.reported(&file.input.name);
         let mut stated = file.generation.iter().flat_map(|generation| &generation.runs);
         RowGroups {
@@ -195,7 +200,7 @@ impl<'f> RowGroups<'f> {
         self.order.extend(other.order);
     }
 
-    /// The row of the report, and what a comparison needs.
+    /// Returns the row of the report, and what a comparison needs.
     fn finish(
         self,
         plan: &AuditPlan,
@@ -246,7 +251,7 @@ impl<'f> RowGroups<'f> {
         (run, measure)
     }
 
-    /// The seconds of batches: those of the header, or else of the texts.
+    /// Returns the seconds of batches: those of the header, or else of the texts.
     fn times(&self) -> BatchTimes {
         if let Some(run) = self.stated.filter(|run| !run.batch_seconds.is_empty()) {
             return BatchTimes { measure: run.speed_measure, seconds: run.batch_seconds.clone() };
@@ -256,23 +261,23 @@ impl<'f> RowGroups<'f> {
         BatchTimes { measure: SpeedMeasure::Wall, seconds }
     }
 
-    /// The seconds of the texts, if all records state them.
+    /// Returns the seconds of the texts, if all records state them.
     fn known_seconds(&self) -> Option<&[f64]> {
         let TextTimes { texts, seconds, .. } = &self.group.times;
         (seconds.len() as u64 == *texts).then_some(seconds)
     }
 
-    /// The sum of the seconds of the texts, if all records state them.
+    /// Returns the sum of the seconds of the texts, if all records state them.
     fn total_seconds(&self) -> Option<f64> {
         self.known_seconds().map(|seconds| seconds.iter().sum::<f64>()).filter(|total| *total > 0.0)
     }
 
-    /// The texts per second that records state.
+    /// Returns the texts per second that records state.
     fn texts_per_second(&self) -> Option<f64> {
         self.total_seconds().map(|total| self.group.times.texts as f64 / total)
     }
 
-    /// What is known of generation: the figures of the header, or else those that seconds and tokens of texts give.
+    /// Returns what is known of generation: the figures of the header, or else those that seconds and tokens of texts give.
     fn generation(&self) -> Map<String, Value> {
         if let Some(stated) = self.stated {
             // The types of a header can always be written as JSON.
@@ -295,17 +300,17 @@ impl<'f> RowGroups<'f> {
 }
 
 impl AuditRun {
-    /// A figure of generation, if it is known.
+    /// Returns a figure of generation, if it is known.
     pub fn generation_figure(&self, name: &str) -> Option<f64> {
         self.generation.get(name)?.as_f64()
     }
 
-    /// The seconds of its batches.
+    /// Returns the seconds of its batches.
     pub(super) fn times(&self) -> BatchTimes {
         BatchTimes { measure: self.speed_measure, seconds: self.batch_seconds.clone() }
     }
 
-    /// The figures on which advice rests.
+    /// Returns the figures on which advice rests.
     pub(super) fn advised(&self) -> AdvisedRow<'_> {
         AdvisedRow {
             label: self.row.clone(),

@@ -102,7 +102,7 @@ pub fn judge(sample: &TextSample<'_>) -> TextVerdict {
     TextVerdict { outcome, by_3dmolgen, skeleton, blocks }
 }
 
-/// The contents of the blocks that [`judge`] judges, in order, with the encoding's own separators.
+/// Returns the contents of the blocks that [`judge`] judges, in order, with the encoding's own separators.
 pub(super) fn judged_blocks(answer: &str, encoding: Encoding) -> Vec<String> {
     // Located in the bracketed form: in the original form, slots behind symbols and junk would be counted differently.
     let answer = &*bracketed(answer, encoding);
@@ -114,7 +114,7 @@ pub(super) fn judged_blocks(answer: &str, encoding: Encoding) -> Vec<String> {
     block_ranges(answer).into_iter().map(|range| own(&answer[range])).collect()
 }
 
-/// An answer with its slots written as by [`Encoding::bracketed`]. Text that is not a slot stays unchanged.
+/// Returns an answer with its slots written as by [`Encoding::bracketed`]. Text that is not a slot stays unchanged.
 fn bracketed(answer: &str, encoding: Encoding) -> Cow<'_, str> {
     if encoding.is_bracketed() {
         return Cow::Borrowed(answer);
@@ -122,7 +122,7 @@ fn bracketed(answer: &str, encoding: Encoding) -> Cow<'_, str> {
     Cow::Owned(in_brackets(answer, encoding))
 }
 
-/// An answer in 3DMolGen's form: with commas in its blocks, whatever the encoding's separator. The text between its tags is also
+/// Returns an answer in 3DMolGen's form: with commas in its blocks, whatever the encoding's separator. The text between its tags is also
 /// [`bracketed`].
 fn with_commas<'a>(answer: &'a str, (body, bracketed): (&str, &str), encoding: Encoding) -> Cow<'a, str> {
     if !encoding.is_bracketed() {
@@ -144,7 +144,7 @@ fn with_commas<'a>(answer: &'a str, (body, bracketed): (&str, &str), encoding: E
     Cow::Owned(out)
 }
 
-/// Whether a skeleton consists only of atoms in brackets, each with a block, and of bonds, parentheses, ring numbers and dots.
+/// Returns whether a skeleton consists only of atoms in brackets, each with a block, and of bonds, parentheses, ring numbers and dots.
 fn is_skeleton(skeleton: &str) -> bool {
     let mut rest = skeleton;
     while let Some(place) = rest.find(|c: char| !(c.is_ascii_digit() || "=#:/\\-()%.".contains(c))) {
@@ -157,14 +157,14 @@ fn is_skeleton(skeleton: &str) -> bool {
     !skeleton.is_empty()
 }
 
-/// Whether the molecule of a skeleton, including its written hydrogens, is that of the prompt. Without a prompt, any valid molecule
-/// is accepted.
+/// Returns whether the molecule of a skeleton, including its written hydrogens, is that of the prompt. Without a prompt, any valid
+/// molecule is accepted.
 fn is_asked_for(sample: &TextSample<'_>, skeleton: &str) -> bool {
     let generated = smiles(skeleton);
     same_molecule(sample.prompt.unwrap_or(&generated), &generated, sample.max_atoms, sample.isotopes)
 }
 
-/// The coordinates of an answer that passes, in Å. Numbers are read as by [`judge`]: `0.` is 0.
+/// Returns the coordinates of an answer that passes, in Å. Numbers are read as by [`judge`]: `0.` is 0.
 ///
 /// `None` if some block is not three numbers of the encoding, or the numbers are codes.
 pub fn coordinates(answer: &str, encoding: Encoding) -> Option<Vec<[f64; 3]>> {

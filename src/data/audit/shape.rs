@@ -22,7 +22,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The shape of a conformer. `orbits` are the sets of atoms that symmetric orders exchange.
+    /// Returns the shape of a conformer. `orbits` are the sets of atoms that symmetric orders exchange.
     pub(super) fn from_config(
         conformer: &[[f64; 3]],
         centred: &CentredConformer,
@@ -41,14 +41,14 @@ impl Shape {
         Shape { singular: spread(conformer), radii }
     }
 
-    /// Whether the two bounds allow an RMSD within `bound`.
+    /// Returns whether the two bounds allow an RMSD within `bound`.
     pub(super) fn can_be_within(&self, other: &Shape, bound: f64) -> bool {
         let most = (bound + ROUNDING).powi(2);
         squared_distance(&self.singular, &other.singular) <= most
             && squared_distance(&self.radii, &other.radii) <= most
     }
 
-    /// The larger of the two bounds, in Å: no RMSD is below it.
+    /// Returns the larger of the two bounds, in Å: no RMSD is below it.
     pub(super) fn least_rmsd(&self, other: &Shape) -> f64 {
         let squares = squared_distance(&self.singular, &other.singular);
         (squares.max(squared_distance(&self.radii, &other.radii)).sqrt() - ROUNDING).max(0.0)

@@ -54,7 +54,7 @@ pub fn audit_shard(plan: &AuditPlan, shard: &mut FilesShard, job: &Job) -> Resul
     })
 }
 
-/// The audit over the files of all shards.
+/// Returns the audit over the files of all shards.
 ///
 /// # Errors
 /// If the output of a part is not what its shard wrote, or a part was judged in another encoding than all texts together imply;

@@ -18,14 +18,14 @@ pub struct TheirReport {
     #[serde(flatten)]
     pub head: SmokeHead,
     /// The same figures counted by drift, by their rules, over the first text of each molecule.
-    pub recounted: Recounted,
+    pub recounted: SmokeCounts,
     /// The number of further texts of the same molecules, which they do not validate.
     pub further_generations: u64,
 }
 
 /// Counts over first texts, by their rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Recounted {
+pub struct SmokeCounts {
     /// The number of judged texts.
     pub samples: u64,
     /// The number that pass.
@@ -56,7 +56,7 @@ pub(super) fn their_report(
     TheirReport {
         file: file.to_owned(),
         head: head.clone(),
-        recounted: Recounted {
+        recounted: SmokeCounts {
             samples: first.samples,
             num_passed: first.passed_by_3dmolgen,
             graph_mismatch: first.graph_mismatch_by_3dmolgen,
@@ -67,7 +67,7 @@ pub(super) fn their_report(
     }
 }
 
-/// The number of distinct prompts, and those that RDKit would spell differently, in order.
+/// Returns the number of distinct prompts, and those that RDKit would spell differently, in order.
 pub(super) fn foreign_prompts<'p>(prompts: impl Iterator<Item = &'p String>) -> (u64, Vec<ForeignPrompt>) {
     let mut seen = HashSet::new();
     let distinct: Vec<&String> = prompts.filter(|prompt| seen.insert(*prompt)).collect();
@@ -76,7 +76,7 @@ pub(super) fn foreign_prompts<'p>(prompts: impl Iterator<Item = &'p String>) -> 
     (distinct.len() as u64, distinct.par_iter().filter_map(foreign).collect())
 }
 
-/// A sentence for readers of a file's shares, if these mislead.
+/// Returns a sentence for readers of a file's shares, if these mislead.
 pub(super) fn bias(file: &FileRecords) -> Option<String> {
     holds_more_of_passes(file).then(|| {
         format!(
@@ -87,7 +87,7 @@ pub(super) fn bias(file: &FileRecords) -> Option<String> {
     })
 }
 
-/// Whether a smoke report has several texts of molecules that passed, but only one of those that failed.
+/// Returns whether a smoke report has several texts of molecules that passed, but only one of those that failed.
 fn holds_more_of_passes(file: &FileRecords) -> bool {
     let listed = || file.records.iter().filter_map(|record| record.listed);
     listed().any(|listed| listed.in_passes && listed.generation > 0)
@@ -95,7 +95,7 @@ fn holds_more_of_passes(file: &FileRecords) -> bool {
 }
 
 impl TheirReport {
-    /// A sentence, if the report's figures differ from the counts over its first texts.
+    /// Returns a sentence, if the report's figures differ from the counts over its first texts.
     pub(super) fn disagreement(&self) -> Option<String> {
         let recounted = [self.recounted.num_passed, self.recounted.samples - self.recounted.num_passed];
         let own = [self.head.num_passed, self.head.num_failed];

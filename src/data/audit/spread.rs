@@ -8,7 +8,7 @@
 use crate::corpus::eigen::{Rounding, diagonalise};
 use drift_core::vector::{centre, minus};
 
-/// The spread of a conformer, longest first, in the unit of its coordinates; zeros without atoms.
+/// Returns the spread of a conformer, longest first, in the unit of its coordinates; zeros without atoms.
 ///
 /// Mirror images have the same spread.
 pub fn spread(points: &[[f64; 3]]) -> [f64; 3] {

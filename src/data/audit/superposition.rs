@@ -15,7 +15,7 @@
 
 mod partners;
 
-use self::partners::{Order, Partners, Settled, Unnamed};
+use self::partners::{NoNotes, Order, Partners, PlacedAtoms};
 use super::quaternion::{Matrix, Turn, largest_overlap, turn};
 use drift_core::chem::symmetry::{Factor, Symmetries};
 use drift_core::vector::{add_product, centred, dot};
@@ -68,14 +68,14 @@ impl CentredConformer {
     }
 }
 
-/// The orbits of a factor, as atoms of the molecule.
+/// Returns the orbits of a factor, as atoms of the molecule.
 fn orbits_of(factor: &Factor) -> Vec<Vec<usize>> {
     let atoms = |orbit: &Vec<u16>| orbit.iter().map(|at| factor.atoms[usize::from(*at)]).collect();
     factor.orbits.iter().map(atoms).collect()
 }
 
 impl Superposition {
-    /// The orbits of atoms that symmetric orders exchange.
+    /// Returns the orbits of atoms that symmetric orders exchange.
     pub(super) fn orbits(&self) -> Vec<Vec<usize>> {
         self.symmetries.factors.iter().flat_map(orbits_of).collect()
     }
@@ -86,15 +86,15 @@ impl Superposition {
         Superposition { symmetries, fixed: (0..atoms).filter(|atom| !is_moved[*atom]).collect() }
     }
 
-    /// The least RMSD. Both conformers must have as many points as the molecule.
+    /// Returns the least RMSD. Both conformers must have as many points as the molecule.
     pub(super) fn rmsd(&self, a: &CentredConformer, b: &CentredConformer) -> LeastRmsd {
-        let search = self.search(a, b, Unnamed);
+        let search = self.search(a, b, NoNotes);
         let squares = a.squares + b.squares - 2.0 * search.best;
         let rmsd = (squares.max(0.0) / a.points.len().max(1) as f64).sqrt();
         LeastRmsd { rmsd, is_exact: search.whole && self.symmetries.complete }
     }
 
-    /// The order of least RMSD: by atom of `a`, its partner in `b`. Both must have as many points as the molecule.
+    /// Returns the order of least RMSD: by atom of `a`, its partner in `b`. Both must have as many points as the molecule.
     pub(super) fn order(&self, a: &CentredConformer, b: &CentredConformer) -> Vec<usize> {
         let same = Order((0..a.points.len() as u16).collect());
         self.search(a, b, same).order.0.into_iter().map(usize::from).collect()
@@ -106,7 +106,7 @@ impl Superposition {
         b: &'p CentredConformer,
         partners: P,
     ) -> Branches<'p, P> {
-        let mut settled = Settled { matrix: Matrix::default(), partners: partners.clone() };
+        let mut settled = PlacedAtoms { matrix: Matrix::default(), partners: partners.clone() };
         self.fixed.iter().for_each(|atom| add_product(&mut settled.matrix, a.points[*atom], b.points[*atom]));
         let (a, b) = (&*a.points, &*b.points);
         let mut search =
@@ -116,7 +116,7 @@ impl Superposition {
         } else {
             let open = self.symmetries.factors.iter().map(|factor| {
                 let images = factor.atoms.iter().map(|atom| *atom as u16).collect();
-                Open::new(factor, images, a, b)
+                OpenFactor::new(factor, images, a, b)
             });
             search.descend(&settled, open.collect());
         }
@@ -125,7 +125,7 @@ impl Superposition {
 }
 
 /// A factor that is not settled yet.
-struct Open<'f> {
+struct OpenFactor<'f> {
     factor: &'f Factor,
     /// By atom of the factor, the atom whose place it takes before the factor's own choice.
     images: Vec<u16>,
@@ -135,7 +135,7 @@ struct Open<'f> {
     spread: f64,
 }
 
-impl<'f> Open<'f> {
+impl<'f> OpenFactor<'f> {
     fn new(factor: &'f Factor, images: Vec<u16>, a: &[[f64; 3]], b: &[[f64; 3]]) -> Self {
         let (mut mean, mut spread) = (Matrix::default(), 0.0);
         for orbit in &factor.orbits {
@@ -154,7 +154,7 @@ impl<'f> Open<'f> {
             let around = |side: usize| (squares[side] - dot(sums[side], sums[side]) / n).max(0.0);
             spread += (around(0) * around(1)).sqrt();
         }
-        Open { factor, images, mean, spread }
+        OpenFactor { factor, images, mean, spread }
     }
 }
 
@@ -174,7 +174,7 @@ struct Branches<'p, P> {
 
 impl<P: Partners> Branches<'_, P> {
     /// Searches the orders of open factors for a larger overlap. `settled` has all other atoms.
-    fn descend(&mut self, settled: &Settled<P>, open: Vec<Open<'_>>) {
+    fn descend(&mut self, settled: &PlacedAtoms<P>, open: Vec<OpenFactor<'_>>) {
         let matrix = open.iter().fold(settled.matrix, |sum, open| add(&sum, &open.mean));
         let found = turn(&matrix);
         let spread: f64 = open.iter().map(|open| open.spread).sum();
@@ -221,11 +221,11 @@ impl<P: Partners> Branches<'_, P> {
     }
 
     /// Settles the factors with one choice left. Branches over the choices of the factor with the largest spread among the others.
-    fn branch(&mut self, settled: &Settled<P>, open: Vec<Open<'_>>, left: &[Vec<usize>]) {
+    fn branch(&mut self, settled: &PlacedAtoms<P>, open: Vec<OpenFactor<'_>>, left: &[Vec<usize>]) {
         let widest = (0..open.len())
             .filter(|at| left[*at].len() > 1)
             .max_by(|x, y| open[*x].spread.total_cmp(&open[*y].spread));
-        let is_leaf = |open: &Open<'_>| open.factor.below.is_empty();
+        let is_leaf = |open: &OpenFactor<'_>| open.factor.below.is_empty();
         if widest.is_none() && open.iter().all(is_leaf) {
             // The only remaining order has been superposed already.
             return;
@@ -238,7 +238,7 @@ impl<P: Partners> Branches<'_, P> {
                 match (Some(at) == widest, left[at].len()) {
                     (true, _) => self.settle(open, *choice, &mut settled, &mut next),
                     (_, 1) => self.settle(open, left[at][0], &mut settled, &mut next),
-                    _ => next.push(Open { images: open.images.clone(), ..*open }),
+                    _ => next.push(OpenFactor { images: open.images.clone(), ..*open }),
                 }
             }
             self.descend(&settled, next);
@@ -246,28 +246,34 @@ impl<P: Partners> Branches<'_, P> {
     }
 
     /// Settles a factor by a choice: some of its atoms are placed, and the others are in the factors below.
-    fn settle<'f>(&self, open: &Open<'f>, choice: usize, settled: &mut Settled<P>, next: &mut Vec<Open<'f>>) {
+    fn settle<'f>(
+        &self,
+        open: &OpenFactor<'f>,
+        choice: usize,
+        settled: &mut PlacedAtoms<P>,
+        next: &mut Vec<OpenFactor<'f>>,
+    ) {
         let images = chosen(open.factor, &open.images, choice);
         settled.place(open.factor, &images, self.a, self.b);
         for below in &open.factor.below {
-            next.push(Open::new(below, within(below, &images), self.a, self.b));
+            next.push(OpenFactor::new(below, within(below, &images), self.a, self.b));
         }
     }
 
     /// Upper bounds on the gain of each choice of a factor over its mean, at a rotation; exact if the factor has few orders.
-    fn gains(&mut self, open: &Open<'_>, rotation: &Matrix) -> Vec<f64> {
+    fn gains(&mut self, open: &OpenFactor<'_>, rotation: &Matrix) -> Vec<f64> {
         let mean = trace(rotation, &open.mean);
         let turned = self.turned(open.factor, rotation);
         let choices = 0..open.factor.choices.len();
         choices.map(|choice| self.of_choice(open.factor, &open.images, choice, &turned) - mean).collect()
     }
 
-    /// The rotated atoms of a factor.
+    /// Returns the rotated atoms of a factor.
     fn turned(&self, factor: &Factor, rotation: &Matrix) -> Vec<[f64; 3]> {
         factor.atoms.iter().map(|atom| std::array::from_fn(|row| dot(rotation[row], self.a[*atom]))).collect()
     }
 
-    /// An upper bound on `Σ Raᵢ · b` over the atoms of a factor, given this choice.
+    /// Returns an upper bound on `Σ Raᵢ · b` over the atoms of a factor, given this choice.
     fn of_choice(&mut self, factor: &Factor, images: &[u16], choice: usize, turned: &[[f64; 3]]) -> f64 {
         let place = &factor.choices[choice];
         // Work is counted in products of points.
@@ -288,7 +294,7 @@ impl<P: Partners> Branches<'_, P> {
         settled + below.sum::<f64>()
     }
 
-    /// An upper bound on the largest `Σ Raᵢ · b` over the atoms of a factor, over its orders.
+    /// Returns an upper bound on the largest `Σ Raᵢ · b` over the atoms of a factor, over its orders.
     fn most(&mut self, factor: &Factor, images: &[u16], turned: &[[f64; 3]]) -> f64 {
         if factor.work > MAX_WORK {
             self.left = self
@@ -315,7 +321,7 @@ impl<P: Partners> Branches<'_, P> {
         images: &[u16],
         choice: usize,
         rotation: &Matrix,
-        sum: &mut Settled<P>,
+        sum: &mut PlacedAtoms<P>,
     ) {
         let images = chosen(factor, images, choice);
         sum.place(factor, &images, self.a, self.b);
@@ -330,7 +336,7 @@ impl<P: Partners> Branches<'_, P> {
     }
 }
 
-/// The maximum of `2 L s - 2 κ s²` for s from 0 to 1.
+/// Returns the maximum of `2 L s - 2 κ s²` for s from 0 to 1.
 fn slack(turn: &Turn, spread: f64) -> f64 {
     if spread >= 2.0 * turn.sharpness {
         2.0 * (spread - turn.sharpness)
@@ -344,7 +350,7 @@ fn chosen(factor: &Factor, images: &[u16], choice: usize) -> Vec<u16> {
     factor.choices[choice].iter().map(|to| images[usize::from(*to)]).collect()
 }
 
-/// The part of `images` that belongs to a factor below.
+/// Returns the part of `images` that belongs to a factor below.
 fn within(below: &Factor, images: &[u16]) -> Vec<u16> {
     below.within.iter().map(|at| images[usize::from(*at)]).collect()
 }

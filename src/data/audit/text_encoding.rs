@@ -59,7 +59,7 @@ struct StatedEncoding {
 }
 
 impl Evidence {
-    /// The evidence of files.
+    /// Returns the evidence of files.
     ///
     /// # Errors
     /// If a row contradicts the user or another row.
@@ -96,7 +96,7 @@ impl Evidence {
         Ok(Evidence { stated: None, unstated, blocks, texts: 1, bins })
     }
 
-    /// The evidence of both.
+    /// Returns the evidence of both.
     ///
     /// # Errors
     /// If a row of one contradicts a row of the other.
@@ -119,7 +119,7 @@ impl Evidence {
         })
     }
 
-    /// The encoding that the rows state.
+    /// Returns the encoding that the rows state.
     ///
     /// # Errors
     /// If other rows state none, and so are written in decimals.
@@ -158,7 +158,7 @@ fn check_agrees(plan: &AuditPlan, record: &Record, asked: Encoding, place: &str)
 }
 
 impl TextEncoding {
-    /// The encoding of a run, given what its texts say.
+    /// Returns the encoding of a run, given what its texts say.
     ///
     /// # Errors
     /// If it cannot be determined, or the user's placeholder is not written in it.
@@ -196,7 +196,7 @@ impl TextEncoding {
     }
 }
 
-/// The error for texts that do not determine their encoding. A guess would count faults that nobody made.
+/// Returns the error for texts that do not determine their encoding. A guess would count faults that nobody made.
 fn undecided(found: EncodingCounts) -> Error {
     let problem = match found {
         EncodingCounts { fixed: 0, stripped: 0 } => {
@@ -213,7 +213,7 @@ fn undecided(found: EncodingCounts) -> Error {
     Error::input(format!("{option} auto"), problem, remedy)
 }
 
-/// The encoding in which the references are written; `None` if both fit, or neither.
+/// Returns the encoding in which the references are written; `None` if both fit, or neither.
 fn references_encoding(plan: &AuditPlan, job: &Job) -> Result<Option<Encoding>> {
     let mut written = DecimalForms::ANY;
     plan.references().read(job, &mut |batch| {

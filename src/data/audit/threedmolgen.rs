@@ -44,7 +44,7 @@ pub fn judge_as_3dmolgen(prompt: Option<&str>, text: &str, limit: AtomLimit) -> 
     }
 }
 
-/// Whether the text between `<` and `>` does not match their `<float,float,float>`: `-?\d+(\.\d+)?` three times.
+/// Returns whether the text between `<` and `>` does not match their `<float,float,float>`: `-?\d+(\.\d+)?` three times.
 pub(super) fn is_junk(inside: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.chars().all(is_digit);
     let number = |text: &str| {
@@ -64,18 +64,18 @@ fn without_special(text: &str) -> Cow<'_, str> {
     Cow::Owned(SPECIAL.iter().fold(text.to_owned(), |text, token| text.replace(token, "")))
 }
 
-/// The text between the first `open` and the next `close`.
+/// Returns the text between the first `open` and the next `close`.
 fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(open)?;
     Some(rest.split_once(close)?.0)
 }
 
-/// The SMILES of a prompt as RDKit reads it: text behind a space is a name.
+/// Returns the SMILES of a prompt as RDKit reads it: text behind a space is a name.
 fn rdkit_field(prompt: &str) -> &str {
     prompt.split([' ', '\t']).find(|field| !field.is_empty()).unwrap_or_default()
 }
 
-/// Whether a character is a decimal digit of any script, as in Python's `\d` and `float` (Unicode 14).
+/// Returns whether a character is a decimal digit of any script, as in Python's `\d` and `float` (Unicode 14).
 fn is_digit(c: char) -> bool {
     const ZEROS: [u32; 66] = [
         0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6,
@@ -90,12 +90,12 @@ fn is_digit(c: char) -> bool {
     place > 0 && u32::from(c) - ZEROS[place - 1] < 10
 }
 
-/// Whether a character is white space in Python, which includes four separators that Unicode excludes.
+/// Returns whether a character is white space in Python, which includes four separators that Unicode excludes.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
-/// The bracket atom at the start of a text: `\[[^\]]+\]`.
+/// Returns the bracket atom at the start of a text: `\[[^\]]+\]`.
 fn bracket(text: &str) -> Option<&str> {
     let end = text.strip_prefix('[')?.find(']').filter(|length| *length > 0)?;
     Some(&text[..end + 2])
@@ -129,12 +129,12 @@ fn strip_smiles(conformer: &str) -> String {
     })
 }
 
-/// The number of bytes behind the last `close`, or of all bytes if there is none.
+/// Returns the number of bytes behind the last `close`, or of all bytes if there is none.
 fn behind_last(text: &str, close: char) -> usize {
     text.rfind(close).map_or(text.len(), |at| text.len() - at - 1)
 }
 
-/// The block at the start of a text: `<[^>]*>`.
+/// Returns the block at the start of a text: `<[^>]*>`.
 fn block(text: &str) -> Option<&str> {
     text.strip_prefix('<')?;
     Some(&text[..=text.find('>')?])
@@ -177,12 +177,12 @@ fn bare(inside: &str) -> Cow<'_, str> {
     in_brackets(inside)
 }
 
-/// An atom, in brackets if it needs them.
+/// Returns an atom, in brackets if it needs them.
 fn in_brackets(inside: &str) -> Cow<'_, str> {
     if ORGANIC.contains(&inside) { Cow::Borrowed(inside) } else { Cow::Owned(format!("[{inside}]")) }
 }
 
-/// Whether their `decode_cartesian_v2` returns a molecule.
+/// Returns whether their `decode_cartesian_v2` returns a molecule.
 fn decodes(conformer: &str, limit: AtomLimit) -> bool {
     let mut smiles = String::with_capacity(conformer.len() / 3);
     let mut at = 0;
@@ -202,7 +202,7 @@ fn decodes(conformer: &str, limit: AtomLimit) -> bool {
 /// The text inside the brackets of an atom, and that inside its block.
 type AtomAndBlock<'t> = (&'t str, &'t str);
 
-/// The token of their decoder at the start of a text, an atom or anything else, and its length in bytes.
+/// Returns the token of their decoder at the start of a text, an atom or anything else, and its length in bytes.
 fn token(text: &str) -> Option<(Option<AtomAndBlock<'_>>, usize)> {
     if let Some(atom) = bracket(text) {
         // Their pattern needs at least one character between `<` and `>`.
@@ -220,7 +220,7 @@ fn token(text: &str) -> Option<(Option<AtomAndBlock<'_>>, usize)> {
     (is_digit(first) || "=#:/\\-().".contains(first)).then_some((None, first.len_utf8()))
 }
 
-/// Whether there are three parts between commas, each with a digit: their pattern finds a number wherever there is a digit.
+/// Returns whether there are three parts between commas, each with a digit: their pattern finds a number wherever there is a digit.
 fn is_triplet(inside: &str) -> bool {
     inside.split(',').count() == 3 && inside.split(',').all(|part| part.contains(is_digit))
 }

@@ -31,7 +31,7 @@ pub(super) struct BrokenText {
 pub(super) struct WorstTexts(Vec<BrokenText>);
 
 impl WorstTexts {
-    /// Whether a text with these findings would be kept if its molecule has none.
+    /// Returns whether a text with these findings would be kept if its molecule has none.
     pub(super) fn takes(&self, found: &ConformerChemistry) -> bool {
         let share = broken_share(found);
         share > 0.0 && (self.0.len() < KEPT || self.0.last().is_some_and(|last| share > last.share))
@@ -55,13 +55,13 @@ impl WorstTexts {
         other.0.iter().for_each(|text| self.add(text.clone()));
     }
 
-    /// The texts with their nearest references. `references` has those of a skeleton.
+    /// Returns the texts with their nearest references. `references` has those of a skeleton.
     pub(super) fn report<'r>(&self, references: impl Fn(&str) -> Option<&'r Reference>) -> Vec<PicturedText> {
         self.0.iter().filter_map(|text| text.report(references(&text.skeleton))).collect()
     }
 }
 
-/// The number of broken rules per atom.
+/// Returns the number of broken rules per atom.
 pub(super) fn broken_share(found: &ConformerChemistry) -> f64 {
     found.findings.len() as f64 / found.atoms.max(1) as f64
 }

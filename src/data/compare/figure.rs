@@ -38,9 +38,9 @@ impl Figure {
 
 /// The size of what is kept so far, limited by [`MAX_KEPT_BYTES`].
 #[derive(Default)]
-pub(super) struct Kept(usize);
+pub(super) struct RetainedSize(usize);
 
-impl Kept {
+impl RetainedSize {
     /// Counts an entry; fails if the limit is exceeded.
     pub(super) fn add<E: serde::de::Error>(&mut self, texts: &[&str]) -> Result<(), E> {
         self.0 += ENTRY_BYTES + texts.iter().map(|text| text.len()).sum::<usize>();

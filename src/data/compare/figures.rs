@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess};
 
-use super::figure::{Figures, Kept};
+use super::figure::{Figures, RetainedSize};
 use super::trace::{Events, Trace};
 use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 
@@ -13,7 +13,7 @@ const KEYS: [&str; 5] = ["model", "tokenizer", "lp", "placeholder", "device"];
 
 /// The relevant content of a document.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct DocumentFigures {
     /// For a record, its runs by name; the inner `None` means that a run is not an object.
     pub runs: Option<Option<Vec<(String, Figures)>>>,
     /// For a trace, its events.
@@ -24,18 +24,18 @@ pub(super) struct Found {
 pub(super) struct Document;
 
 impl<'de> JsonFold<'de> for Document {
-    type Value = Found;
+    type Value = DocumentFigures;
 
-    fn part<E>(self, _: JsonPart<'_>) -> Result<Found, E> {
-        Ok(Found::default())
+    fn part<E>(self, _: JsonPart<'_>) -> Result<DocumentFigures, E> {
+        Ok(DocumentFigures::default())
     }
 
-    fn list<A: SeqAccess<'de>>(self, events: A) -> Result<Found, A::Error> {
-        Ok(Found { trace: Events.list(events)?, runs: None })
+    fn list<A: SeqAccess<'de>>(self, events: A) -> Result<DocumentFigures, A::Error> {
+        Ok(DocumentFigures { trace: Events.list(events)?, runs: None })
     }
 
-    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<Found, A::Error> {
-        let mut found = Found::default();
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<DocumentFigures, A::Error> {
+        let mut found = DocumentFigures::default();
         while let Some(field) = fields.next_key::<String>()? {
             match &*field {
                 "runs" => found.runs = fields.next_value_seed(FoldSeed(Runs))?,
@@ -58,7 +58,7 @@ impl<'de> JsonFold<'de> for Runs {
     }
 
     fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let (mut kept, mut runs, mut are_objects) = (Kept::default(), Vec::new(), true);
+        let (mut kept, mut runs, mut are_objects) = (RetainedSize::default(), Vec::new(), true);
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         loop {
             let mut run = Run { keys: Default::default(), figures: Vec::new(), kept: &mut kept };
@@ -84,7 +84,7 @@ struct Run<'k> {
     /// The values of the fields in [`KEYS`].
     keys: [Option<String>; KEYS.len()],
     figures: Figures,
-    kept: &'k mut Kept,
+    kept: &'k mut RetainedSize,
 }
 
 impl<'de> JsonFold<'de> for &mut Run<'_> {

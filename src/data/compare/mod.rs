@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeSeed;
 
 use self::figure::{Figures, TOO_MANY};
-use self::figures::{Document, Found};
+use self::figures::{Document, DocumentFigures};
 use self::trace::Summary;
 use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedJson, FoldSeed};
@@ -157,10 +157,10 @@ fn read(path: &Path, job: &Job) -> Result<Record> {
         }
     })?;
     match found {
-        Found { runs: Some(runs), .. } => {
+        DocumentFigures { runs: Some(runs), .. } => {
             Ok(Record::Eval(runs.ok_or_else(|| refuse("contains a run that is not an object".to_owned()))?))
         }
-        Found { trace: Some(trace), .. } => Ok(Record::Trace(Box::new(Summary::of(*trace)))),
-        Found { .. } => Err(refuse("contains neither `runs` nor `traceEvents`".to_owned())),
+        DocumentFigures { trace: Some(trace), .. } => Ok(Record::Trace(Box::new(Summary::of(*trace)))),
+        DocumentFigures { .. } => Err(refuse("contains neither `runs` nor `traceEvents`".to_owned())),
     }
 }

@@ -119,12 +119,12 @@ pub(super) fn read_zip(
     Ok(())
 }
 
-/// Whether members of a zip archive in this method are read.
+/// Returns whether members of a zip archive in this method are read.
 fn is_readable(method: CompressionMethod) -> bool {
     matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated)
 }
 
-/// The error for a zip archive that cannot be read.
+/// Returns the error for a zip archive that cannot be read.
 fn zip_error(name: &str, error: ZipError) -> Error {
     match error {
         ZipError::Io(error) => read_error(name, error),
@@ -132,7 +132,7 @@ fn zip_error(name: &str, error: ZipError) -> Error {
     }
 }
 
-/// Whether a component of the member's path is hidden: `.git/x`, or the `._x` that macOS adds.
+/// Returns whether a component of the member's path is hidden: `.git/x`, or the `._x` that macOS adds.
 fn is_hidden(member: &str) -> bool {
     member.split('/').any(|part| part.starts_with('.') && part != "." && part != "..")
 }

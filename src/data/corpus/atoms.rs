@@ -8,7 +8,7 @@ use super::collect::CollectedRecord;
 use super::frame::{self, fixed};
 use super::labels::Labels;
 use super::perceive::{BondCounts, check_bonds, perceive};
-use super::smiles_order::{Ordered, SmilesOrder};
+use super::smiles_order::{OrderedAtoms, SmilesOrder};
 use super::{AtomOrder, Conformer, Frame, ReadOptions};
 use drift_core::chem::elements::{HYDROGEN, symbol};
 use drift_core::chem::{Graph, Mismatch};
@@ -41,7 +41,7 @@ pub struct Atoms {
 }
 
 impl Atoms {
-    /// An empty collection for a file with this name. Molecules get the frame and the encoding of `options`.
+    /// Returns an empty collection for a file with this name. Molecules get the frame and the encoding of `options`.
     pub fn new(options: &ReadOptions, file: &str) -> Self {
         Atoms {
             frame: options.frame,
@@ -56,23 +56,23 @@ impl Atoms {
         }
     }
 
-    /// The number of atoms, hydrogens included.
+    /// Returns the number of atoms, hydrogens included.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Whether there are no atoms.
+    /// Returns whether there are no atoms.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
 
-    /// Whether all atoms have the same z, within RDKit's tolerance of 10⁻³ Å.
+    /// Returns whether all atoms have the same z, within RDKit's tolerance of 10⁻³ Å.
     pub(crate) fn is_level(&self) -> bool {
         let first = self.angstrom.first().map_or(0.0, |point| point[2]);
         self.angstrom.iter().all(|point| (point[2] - first).abs() <= LEVEL_ANGSTROM)
     }
 
-    /// Whether all atoms lie in the plane z = 0, within RDKit's tolerance of 10⁻³ Å.
+    /// Returns whether all atoms lie in the plane z = 0, within RDKit's tolerance of 10⁻³ Å.
     pub(crate) fn is_at_zero(&self) -> bool {
         self.angstrom.iter().all(|point| point[2].abs() <= LEVEL_ANGSTROM)
     }
@@ -104,7 +104,7 @@ impl Atoms {
         self.structure = Some(structure);
     }
 
-    /// The bonds of the current molecule.
+    /// Returns the bonds of the current molecule.
     pub fn structure(&self) -> Option<&Arc<Graph>> {
         self.structure.as_ref()
     }
@@ -174,7 +174,7 @@ impl Atoms {
         Ok(())
     }
 
-    /// The conformer of the atoms since the last molecule. The atoms are dropped in any case.
+    /// Returns the conformer of the atoms since the last molecule. The atoms are dropped in any case.
     ///
     /// # Errors
     /// A reason: no heavy atom, an unknown element, a coordinate out of range, or bonds for another number of atoms.
@@ -204,7 +204,7 @@ impl Atoms {
         }
     }
 
-    /// The conformer of the heavy atoms in the order of the file.
+    /// Returns the conformer of the heavy atoms in the order of the file.
     ///
     /// # Errors
     /// A reason: no heavy atom, an unknown element, or as `coordinates`.
@@ -225,7 +225,7 @@ impl Atoms {
         Ok(Conformer { order: AtomOrder::File, ..conformer })
     }
 
-    /// The conformer with its atoms in the order of the molecule's SMILES.
+    /// Returns the conformer with its atoms in the order of the molecule's SMILES.
     ///
     /// # Errors
     /// A reason: the molecule has no SMILES, or its atoms do not match it.
@@ -244,7 +244,7 @@ impl Atoms {
         self.finished(ordered, labels.own_names().next(), labels)
     }
 
-    /// Why the atoms are not those of a SMILES. Files of heavy atoms alone need a reason of their own.
+    /// Returns why the atoms are not those of a SMILES. Files of heavy atoms alone need a reason of their own.
     fn explained(&self, mismatch: &Mismatch) -> String {
         let is_bare = self.structure.is_none() && !self.numbers.contains(&HYDROGEN);
         match mismatch {
@@ -255,10 +255,10 @@ impl Atoms {
         }
     }
 
-    /// A conformer in the order of a SMILES, with its name if one is needed; fails like `coordinates`.
+    /// Returns a conformer in the order of a SMILES, with its name if one is needed; fails like `coordinates`.
     fn finished(
         &self,
-        ordered: Ordered,
+        ordered: OrderedAtoms,
         name: Option<&str>,
         labels: &Labels<'_>,
     ) -> Result<CollectedRecord, String> {
@@ -273,7 +273,7 @@ impl Atoms {
         Ok(CollectedRecord { open_stereo, ..conformer.into() })
     }
 
-    /// The coordinates of some atoms in order, in the frame of these atoms: hydrogens that the text lacks do not count.
+    /// Returns the coordinates of some atoms in order, in the frame of these atoms: hydrogens that the text lacks do not count.
     ///
     /// # Errors
     /// A reason: a coordinate is out of range in this frame.
@@ -287,11 +287,11 @@ impl Atoms {
         positions.into_iter().map(|position| fixed(position, self.reading.encoding)).collect()
     }
 
-    /// The atom order of a SMILES.
+    /// Returns the atom order of a SMILES.
     ///
     /// # Errors
     /// A reason, if the distances imply no molecule at all. The inner error says why the atoms do not match the SMILES.
-    fn ordered(&mut self, smiles: &str) -> Result<Result<Ordered, Mismatch>, String> {
+    fn ordered(&mut self, smiles: &str) -> Result<Result<OrderedAtoms, Mismatch>, String> {
         if let Some(structure) = &self.structure {
             return Ok(self.smiles.order(smiles, structure, &self.angstrom));
         }
@@ -308,7 +308,7 @@ impl Atoms {
         }
     }
 
-    /// The atom order if bonds are perceived from distances.
+    /// Returns the atom order if bonds are perceived from distances.
     ///
     /// # Errors
     /// A reason, if the distances imply no molecule at all.
@@ -316,7 +316,7 @@ impl Atoms {
         &mut self,
         smiles: &str,
         wanted: Option<&BondCounts>,
-    ) -> Result<Result<Ordered, Mismatch>, String> {
+    ) -> Result<Result<OrderedAtoms, Mismatch>, String> {
         let mut structure = perceive(&self.numbers, &self.angstrom, wanted)?;
         for (atom, mass_number) in &self.isotopes {
             structure.atoms[*atom].isotope = *mass_number;

@@ -36,7 +36,7 @@ pub(super) struct Collector<'a, 'e> {
 }
 
 impl<'a, 'e> Collector<'a, 'e> {
-    /// A collector for the records of `file`.
+    /// Returns a collector for the records of `file`.
     pub(super) fn new(file: String, context: Context<'a>, emit: &'a mut BatchSink<'e>) -> Self {
         Collector { file, context, emit, batch: Batch::default(), atoms: 0, listed: [0; 2] }
     }

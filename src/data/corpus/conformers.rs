@@ -27,7 +27,7 @@ pub trait Conformers: Sync {
         Ok(())
     }
 
-    /// The encoding of its coordinates, and how its texts are read.
+    /// Returns the encoding of its coordinates, and how its texts are read.
     fn reading(&self) -> Reading {
         Reading::default()
     }
@@ -63,7 +63,7 @@ impl Conformers for Files {
     }
 }
 
-/// The conformers of files and folders. Without paths, or for the name of an embedded corpus, the embedded conformers.
+/// Returns the conformers of files and folders. Without paths, or for the name of an embedded corpus, the embedded conformers.
 pub fn files_or_embedded(inputs: &[PathBuf], options: ReadOptions) -> Box<dyn Conformers> {
     let named = match inputs {
         [] => Some(EmbeddedCorpus::default()),
@@ -97,23 +97,23 @@ impl EmbeddedCorpus {
     /// All embedded corpora.
     pub const ALL: [EmbeddedCorpus; 2] = [EmbeddedCorpus::DrugLike, EmbeddedCorpus::Small];
 
-    /// Its name in options.
+    /// Returns its name in options.
     pub fn name(self) -> &'static str {
         self.entry().0
     }
 
-    /// The corpus with a name; `None` if there is none, or a file has this name.
+    /// Returns the corpus with a name; `None` if there is none, or a file has this name.
     pub fn by_name(path: &Path) -> Option<Self> {
         Self::ALL.into_iter().find(|corpus| Path::new(corpus.name()) == path && !path.exists())
     }
 
-    /// The name, size and hash of its file.
+    /// Returns the name, size and hash of its file.
     pub fn source(self) -> InputHash {
         let (_, file, bytes) = self.entry();
         io::hash_bytes(file, bytes)
     }
 
-    /// The SHA-256 of the training file for reference checkpoints of this domain. For `drug-like` it is the corpus file itself,
+    /// Returns the SHA-256 of the training file for reference checkpoints of this domain. For `drug-like` it is the corpus file itself,
     /// whose molecules are split; for `small` it is `small-train.jsonl.gz`, which `corpora/small.py` makes.
     pub fn trained_on(self) -> String {
         match self {
@@ -122,7 +122,7 @@ impl EmbeddedCorpus {
         }
     }
 
-    /// Its name in options, the name of its file, and the file's content.
+    /// Returns its name in options, the name of its file, and the file's content.
     fn entry(self) -> (&'static str, &'static str, &'static [u8]) {
         match self {
             EmbeddedCorpus::DrugLike => {

@@ -4,7 +4,7 @@ use std::io;
 
 use drift_core::error::Error;
 
-/// The error for a failed read of `name`: damaged content is the fault of the input, anything else that of the system.
+/// Returns the error for a failed read of `name`: damaged content is the fault of the input, anything else that of the system.
 pub(super) fn read_error(name: &str, error: io::Error) -> Error {
     use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
     match error.kind() {
@@ -13,7 +13,7 @@ pub(super) fn read_error(name: &str, error: io::Error) -> Error {
     }
 }
 
-/// The error for a damaged container.
+/// Returns the error for a damaged container.
 pub(super) fn damaged(name: &str, detail: impl std::fmt::Display) -> Error {
     Error::input(name, format!("the file is truncated or damaged ({detail})"), "fetch it again")
 }

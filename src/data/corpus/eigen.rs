@@ -31,7 +31,7 @@ impl Rounding {
         }
     }
 
-    /// The scale that [`Rounding::is_diagonal`] compares with.
+    /// Returns the scale that [`Rounding::is_diagonal`] compares with.
     fn scale<const N: usize>(self, m: &[[f64; N]; N]) -> f64 {
         let entries = m.iter().flatten();
         match self {
@@ -67,7 +67,7 @@ pub(crate) fn diagonalise<const N: usize>(
     }
 }
 
-/// The rotation in the plane (p, q) that zeroes `m[p][q]`.
+/// Returns the rotation in the plane (p, q) that zeroes `m[p][q]`.
 fn rotate<const N: usize>(m: &mut [[f64; N]; N], rounding: Rounding, p: usize, q: usize) -> (f64, f64) {
     let theta = (m[q][q] - m[p][p]) / (2.0 * m[p][q]);
     // The smaller of the two angles, for which the method converges (Golub and Van Loan, 8.5.2).

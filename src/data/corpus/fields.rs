@@ -44,12 +44,12 @@ pub(crate) const LABEL_FIELD: &str = "label";
 pub(crate) const SCHEMA_FIELD: &str = "schema";
 pub(crate) const ANY_TEXTS_SCHEMA: &str = "drift.texts/";
 
-/// The position of a name in a list of fields.
+/// Returns the position of a name in a list of fields.
 pub(crate) fn place(fields: &[&str], name: &str) -> Option<usize> {
     fields.iter().position(|field| *field == name)
 }
 
-/// Whether a field holds only the text between the conformer tags.
+/// Returns whether a field holds only the text between the conformer tags.
 pub(crate) fn is_inside_tags(field: &str) -> bool {
     field.starts_with("embedded_smiles") || field == "enriched_text"
 }

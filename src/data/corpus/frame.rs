@@ -70,7 +70,7 @@ pub fn first_atoms(positions: &mut [[f64; 3]]) {
     }
 }
 
-/// The atom that spans the plane of x and y with the line of the unit vector `x`; `None` if all atoms lie on the line.
+/// Returns the atom that spans the plane of x and y with the line of the unit vector `x`; `None` if all atoms lie on the line.
 fn third_atom(positions: &[Vector], x: Vector) -> Option<usize> {
     let squared_sine = |at: usize| {
         let (p, off) = (positions[at], off_line(positions[at], x));
@@ -84,7 +84,7 @@ fn third_atom(positions: &[Vector], x: Vector) -> Option<usize> {
     first_off.or_else(widest).filter(|at| squared_sine(*at) > 0.0)
 }
 
-/// The part of a vector that is perpendicular to the unit vector `x`.
+/// Returns the part of a vector that is perpendicular to the unit vector `x`.
 fn off_line(p: Vector, x: Vector) -> Vector {
     let along = dot(p, x);
     from_fn(|axis| p[axis] - along * x[axis])
@@ -93,13 +93,13 @@ fn off_line(p: Vector, x: Vector) -> Vector {
 /// The least sine of the angle at which a direction counts as off the line.
 const LEAST_SINE: f64 = 0.1;
 
-/// The unit vector in this direction; `None` for a zero vector.
+/// Returns the unit vector in this direction; `None` for a zero vector.
 fn unit(v: Vector) -> Option<Vector> {
     let length = dot(v, v).sqrt();
     (length > 0.0).then(|| v.map(|x| x / length))
 }
 
-/// A unit vector perpendicular to the unit vector `x`; for the x axis, the y axis.
+/// Returns a unit vector perpendicular to the unit vector `x`; for the x axis, the y axis.
 fn across(x: Vector) -> Vector {
     // The coordinate axis that is farthest from it.
     let least = if x[0].abs() <= x[1].abs() && x[0].abs() <= x[2].abs() {
@@ -174,18 +174,18 @@ pub fn rewritten(
     positions.into_iter().map(|position| fixed(position, to)).collect()
 }
 
-/// The masses of atoms, in dalton; 0 for an atomic number outside 1 to 118.
+/// Returns the masses of atoms, in dalton; 0 for an atomic number outside 1 to 118.
 fn masses(numbers: &[u8]) -> Vec<f64> {
     numbers.iter().map(|&number| weight_dalton(number).unwrap_or(0.0)).collect()
 }
 
-/// The atomic numbers of a skeleton's atoms.
+/// Returns the atomic numbers of a skeleton's atoms.
 fn elements(skeleton: &str) -> Result<Vec<u8>, String> {
     let atoms = skeleton.split('[').skip(1).map(|rest| rest.split(']').next().unwrap_or(rest));
     atoms.map(|atom| element(atom).ok_or_else(|| format!("atom [{atom}] has no mass"))).collect()
 }
 
-/// The atomic number of the text inside a bracket atom: `13CH3`, `nH`, `C@@H`, `se`.
+/// Returns the atomic number of the text inside a bracket atom: `13CH3`, `nH`, `C@@H`, `se`.
 fn element(atom: &str) -> Option<u8> {
     let atom = atom.trim_start_matches(|c: char| c.is_ascii_digit());
     let second = atom.as_bytes().get(1).is_some_and(u8::is_ascii_lowercase);
@@ -193,7 +193,7 @@ fn element(atom: &str) -> Option<u8> {
     two.or_else(|| atom.get(..1).and_then(atomic_number))
 }
 
-/// The inertia tensor about the origin, in dalton Å².
+/// Returns the inertia tensor about the origin, in dalton Å².
 fn inertia(masses: &[f64], positions: &[Vector]) -> Matrix {
     let mut tensor = [[0.0; 3]; 3];
     for (&mass, &p) in masses.iter().zip(positions) {
@@ -207,8 +207,8 @@ fn inertia(masses: &[f64], positions: &[Vector]) -> Matrix {
     tensor
 }
 
-/// The eigenvectors of a symmetric matrix as rows, by ascending eigenvalue. A diagonal matrix gives the unit vectors, so ties keep
-/// the file's axes.
+/// Returns the eigenvectors of a symmetric matrix as rows, by ascending eigenvalue. A diagonal matrix gives the unit vectors, so ties
+/// keep the file's axes.
 fn principal_axes(mut a: Matrix) -> Matrix {
     let mut vectors: Matrix = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     diagonalise(&mut a, Rounding::Hypot, |p, q, cosine, sine| turn_rows(&mut vectors, p, q, cosine, sine));
@@ -218,7 +218,7 @@ fn principal_axes(mut a: Matrix) -> Matrix {
     order.map(|i| vectors[i])
 }
 
-/// The one with the largest trace among the four proper rotations that have these rows up to sign.
+/// Returns the one with the largest trace among the four proper rotations that have these rows up to sign.
 fn least_turn(axes: Matrix) -> Matrix {
     let handedness = dot(cross(axes[0], axes[1]), axes[2]).signum();
     let mut best = (f64::NEG_INFINITY, axes);
@@ -235,7 +235,7 @@ fn least_turn(axes: Matrix) -> Matrix {
     best.1
 }
 
-/// The values of a position given in Å.
+/// Returns the values of a position given in Å.
 pub(super) fn fixed(position: [f64; 3], encoding: Encoding) -> Result<[Fixed; 3], String> {
     let at = |axis: usize| {
         let x = position[axis];

@@ -65,8 +65,8 @@ const MOST_AGAIN: usize = 64;
 /// each time would take too long.
 const LONGEST_TEXT: usize = 4096;
 
-/// The molecules of a pickle in file order. Each is read when the iterator reaches it, so that a large test set is never in memory
-/// twice. A container that the pickle shares is visited once, a molecule at each of its positions.
+/// Returns the molecules of a pickle in file order. Each is read when the iterator reaches it, so that a large test set is never in
+/// memory twice. A container that the pickle shares is visited once, a molecule at each of its positions.
 pub(crate) fn molecules<'p, 'a>(pickle: &'p Pickle<'a>) -> impl Iterator<Item = FoundMolecule> + use<'p, 'a> {
     Walk::new(pickle)
 }
@@ -193,7 +193,7 @@ impl<'p, 'a> Walk<'p, 'a> {
         self.text(id).is_some_and(may_be_smiles)
     }
 
-    /// The text of a value, if it is short enough to be a SMILES or a key.
+    /// Returns the text of a value, if it is short enough to be a SMILES or a key.
     fn text(&self, id: NodeId) -> Option<&'p str> {
         let length = match &self.pickle[id] {
             Value::Str(text) => text.len(),
@@ -203,7 +203,7 @@ impl<'p, 'a> Walk<'p, 'a> {
         if length <= LONGEST_TEXT { self.pickle.text(id) } else { None }
     }
 
-    /// The first argument of the object's class.
+    /// Returns the first argument of the object's class.
     fn argument(&self, object: &Object) -> Option<&'p Value<'a>> {
         match &self.pickle[object.args] {
             Value::Tuple(args) => args.first().map(|&id| &self.pickle[id]),
@@ -234,7 +234,7 @@ impl<'p, 'a> Walk<'p, 'a> {
         FoundMolecule { smiles, sub_smiles, name: self.name(visit), molecule, place: self.place(visit) }
     }
 
-    /// The keys of a dictionary, or of a `Counter` made from one, that can be SMILES, with their counts.
+    /// Returns the keys of a dictionary, or of a `Counter` made from one, that can be SMILES, with their counts.
     fn counts(&self, id: NodeId) -> Vec<(String, u64)> {
         let entries = match &self.pickle[id] {
             Value::Dict(entries) => entries,
@@ -256,14 +256,14 @@ impl<'p, 'a> Walk<'p, 'a> {
         entries.iter().filter_map(counted).take(MOST_SUB_SMILES).collect()
     }
 
-    /// The steps from a value up to the root.
+    /// Returns the steps from a value up to the root.
     fn steps(&self, visit: Visit) -> impl Iterator<Item = Step> {
         let up = move |&(parent, _): &(usize, Step)| self.trail.get(parent).copied();
         let steps = std::iter::successors(Some((visit.parent, visit.step)), up).map(|(_, step)| step);
         steps.take_while(|step| !matches!(step, Step::Root))
     }
 
-    /// The text of the outermost key that is neither the SMILES nor a layout word.
+    /// Returns the text of the outermost key that is neither the SMILES nor a layout word.
     fn name(&self, visit: Visit) -> Option<String> {
         let key = |step| match step {
             Step::Key(key) if Some(key) != visit.smiles => self.text(key),
@@ -326,9 +326,9 @@ impl Iterator for Walk<'_, '_> {
     }
 }
 
-/// Whether a key can be a SMILES rather than a name such as `conformers` or `pos`: every atom outside brackets is of the organic
-/// subset, brackets and parentheses match, and aromatic atoms come with a ring. This only separates keys of known kinds of files;
-/// it does not validate SMILES.
+/// Returns whether a key can be a SMILES rather than a name such as `conformers` or `pos`: every atom outside brackets is of the organic
+/// subset, brackets and parentheses match, and aromatic atoms come with a ring. This only separates keys of known kinds of files; it does
+/// not validate SMILES.
 fn may_be_smiles(key: &str) -> bool {
     let mut rest = key.as_bytes();
     let (mut atoms, mut aromatic, mut ring, mut open) = (0usize, false, false, 0usize);

@@ -5,14 +5,14 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess};
 
 use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 
-/// Whether a row may have one of these fields: it names one, or has characters that are written as numbers.
+/// Returns whether a row may have one of these fields: it names one, or has characters that are written as numbers.
 pub(super) fn may_have(row: &str, columns: &[&str]) -> bool {
     let has = |part: &str| memmem::find(row.as_bytes(), part.as_bytes()).is_some();
     !columns.is_empty() && (columns.iter().any(|column| has(column)) || has("\\u"))
 }
 
-/// The values of these fields as text. Numbers and truth values count as they are written in JSON, `null` as the empty text. `None`
-/// for a field that is missing, a list or an object.
+/// Returns the values of these fields as text. Numbers and truth values count as they are written in JSON, `null` as the empty text.
+/// `None` for a field that is missing, a list or an object.
 ///
 /// # Errors
 /// A reason: the row is not an object.
@@ -40,7 +40,7 @@ impl<'de> JsonFold<'de> for Columns<'_> {
     fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
         while let Some(field) = fields.next_key::<String>()? {
             match self.columns.iter().position(|column| *column == field) {
-                Some(at) => self.values[at] = fields.next_value_seed(FoldSeed(Shown))?,
+                Some(at) => self.values[at] = fields.next_value_seed(FoldSeed(ValueText))?,
                 None => _ = fields.next_value::<IgnoredAny>()?,
             }
         }
@@ -49,9 +49,9 @@ impl<'de> JsonFold<'de> for Columns<'_> {
 }
 
 /// A value as text; `None` for a list or an object.
-struct Shown;
+struct ValueText;
 
-impl<'de> JsonFold<'de> for Shown {
+impl<'de> JsonFold<'de> for ValueText {
     type Value = Option<String>;
 
     fn part<E>(self, part: JsonPart<'_>) -> Result<Option<String>, E> {

@@ -28,7 +28,7 @@ pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut BatchSin
     lines::read(source, context, emit, LineFormat { format: Format::Jsonl, parse: texts })
 }
 
-/// The texts of a line; `None` if the row is not one of those that are picked.
+/// Returns the texts of a line; `None` if the row is not one of those that are picked.
 fn texts<'t>(line: &'t str, options: &ReadOptions) -> Result<Option<Vec<RowText<'t>>>, String> {
     if !line.starts_with('{') {
         return Err(format!("not a JSON object: {}", drift_core::error::excerpt(line.as_bytes())));
@@ -79,7 +79,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The texts of the row: one for each conformer of a grouped row, or the row's own.
+    /// Returns the texts of the row: one for each conformer of a grouped row, or the row's own.
     fn texts(mut self) -> Vec<RowText<'a>> {
         if self.isomers.is_empty() {
             return vec![self.text(None)];
@@ -104,7 +104,7 @@ impl<'a> Row<'a> {
         texts
     }
 
-    /// The row's own text; the molecule is named by `isomer`, else by the row.
+    /// Returns the row's own text; the molecule is named by `isomer`, else by the row.
     fn text(self, isomer: Option<&Cow<'a, str>>) -> RowText<'a> {
         let own = self.names.into_iter().flatten().next().or(self.tagged);
         let name = isomer.cloned().or(own);
@@ -259,7 +259,7 @@ mod tests {
     use crate::corpus::{Conformer, RowFilter};
     use drift_core::encoding::{DecimalForms, Reading};
 
-    /// The conformers of a line, or why it has none.
+    /// Returns the conformers of a line, or why it has none.
     fn conformers(line: &str) -> Result<Vec<Conformer>, RowError> {
         let options = ReadOptions::default();
         let texts = texts(line, &options)?.unwrap();
@@ -270,7 +270,7 @@ mod tests {
         Ok(conformers(line)?.remove(0))
     }
 
-    /// The first conformer of a line that is read in this way.
+    /// Returns the first conformer of a line that is read in this way.
     fn read_in(line: &str, reading: Reading) -> Result<Conformer, RowError> {
         let options = ReadOptions { reading, ..ReadOptions::default() };
         texts(line, &options)?.unwrap()[0].conformer(&options)

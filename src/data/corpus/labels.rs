@@ -61,7 +61,7 @@ impl Items {
         }
     }
 
-    /// The names and values, in file order.
+    /// Returns the names and values, in file order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|[_, end]| *end));
         starts
@@ -69,12 +69,12 @@ impl Items {
             .map(|(start, &[name_end, end])| (&self.text[start..name_end], &self.text[name_end..end]))
     }
 
-    /// The first non-empty value under a name.
+    /// Returns the first non-empty value under a name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.iter().find(|(known, value)| *known == name && !value.is_empty()).map(|(_, value)| value)
     }
 
-    /// The SMILES under the first of [`SMILES_ITEMS`] that is present.
+    /// Returns the SMILES under the first of [`SMILES_ITEMS`] that is present.
     pub fn smiles(&self) -> Option<&str> {
         SMILES_ITEMS.iter().find_map(|name| self.get(name))
     }
@@ -106,19 +106,19 @@ impl<'a> Labels<'a> {
         Labels { molecule, title: None, key: None, pool: None, items: None, comment: None, place: None }
     }
 
-    /// The names under which a list of SMILES may contain the molecule, best first.
+    /// Returns the names under which a list of SMILES may contain the molecule, best first.
     pub fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.own_names().chain(self.key).chain(self.place)
     }
 
-    /// The names that the file itself gives the molecule: its title, then its data items for names.
+    /// Returns the names that the file itself gives the molecule: its title, then its data items for names.
     pub(crate) fn own_names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let items = self.items;
         let named = NAME_ITEMS.into_iter().filter_map(move |name| items.and_then(|items| items.get(name)));
         self.title.into_iter().chain(named)
     }
 
-    /// The texts that may be its SMILES, best first: the key, then the item `property` (or, without one, the items of
+    /// Returns the texts that may be its SMILES, best first: the key, then the item `property` (or, without one, the items of
     /// [`SMILES_ITEMS`]), then the comment.
     pub fn smiles<'p>(&self, property: Option<&'p str>) -> impl Iterator<Item = &'a str> {
         let items = self.items;

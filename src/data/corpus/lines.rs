@@ -205,12 +205,12 @@ pub(super) fn too_long() -> String {
     format!("longer than {} MiB", MAX_LINE_BYTES >> 20)
 }
 
-/// A line without surrounding white space, and without the byte order mark that may begin a file.
+/// Returns a line without surrounding white space, and without the byte order mark that may begin a file.
 fn trimmed(line: &[u8], number: u64) -> &[u8] {
     without_mark(line, number).trim_ascii()
 }
 
-/// A line without the byte order mark that may begin a file.
+/// Returns a line without the byte order mark that may begin a file.
 fn without_mark(line: &[u8], number: u64) -> &[u8] {
     if number == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line }
 }
@@ -227,13 +227,13 @@ impl<'a> Lines<'a> {
         Lines(BoundedLines::new(reader, KEPT_BYTES))
     }
 
-    /// The number of the line read last, from 1.
+    /// Returns the number of the line read last, from 1.
     pub(super) fn number(&self) -> u64 {
         self.0.number()
     }
 
-    /// The next line without its end, truncated to [`KEPT_BYTES`]. Bytes that are not UTF-8 are replaced. `None` at the end of the
-    /// input.
+    /// Returns the next line without its end, truncated to [`KEPT_BYTES`]. Bytes that are not UTF-8 are replaced. `None` at the end of
+    /// the input.
     pub(super) fn next(&mut self) -> io::Result<Option<std::borrow::Cow<'_, str>>> {
         Ok(self.0.next_line()?.map(|line| String::from_utf8_lossy(line.bytes)))
     }

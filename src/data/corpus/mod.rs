@@ -102,7 +102,7 @@ pub struct Conformer {
 }
 
 impl Conformer {
-    /// A conformer with its atoms in the order of a SMILES, no text that disagrees with a way of writing decimals, and no name,
+    /// Returns a conformer with its atoms in the order of a SMILES, no text that disagrees with a way of writing decimals, and no name,
     /// notes or pool.
     pub fn new(molecule: Arc<str>, skeleton: Arc<str>, coordinates: Vec<[Fixed; 3]>) -> Self {
         let (order, written) = (AtomOrder::Smiles, DecimalForms::ANY);
@@ -154,7 +154,7 @@ impl SkippedRecord {
     /// The largest number of characters of each part in reports, since parts may quote the input.
     const CHARACTERS: usize = 240;
 
-    /// A copy for display and reports: each part on one line of bounded length.
+    /// Returns a copy for display and reports: each part on one line of bounded length.
     #[must_use]
     pub fn shown(&self) -> SkippedRecord {
         let end = |text: &str| shortened_end(&one_line(text), Self::CHARACTERS);
@@ -259,7 +259,7 @@ mod testing {
     use drift_core::error::Result;
     use drift_core::job::Job;
 
-    /// All that a reader makes of a text.
+    /// Returns all that a reader makes of a text.
     pub(super) fn read_all(
         reader: fn(Source<'_>, Context<'_>, &mut BatchSink<'_>) -> Result<()>,
         text: &str,

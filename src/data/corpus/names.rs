@@ -117,7 +117,7 @@ impl Names {
         Ok(Names { smiles, whole, columns, source })
     }
 
-    /// The column that names come from, and how to choose another, for messages; `None` if the file is no table.
+    /// Returns the column that names come from, and how to choose another, for messages; `None` if the file is no table.
     pub fn column(&self) -> Option<String> {
         let Columns { name, all } = self.columns.as_ref()?;
         Some(format!(
@@ -127,12 +127,12 @@ impl Names {
         ))
     }
 
-    /// The SMILES for every molecule, if the file contains one SMILES and no name.
+    /// Returns the SMILES for every molecule, if the file contains one SMILES and no name.
     pub fn whole(&self) -> Option<&str> {
         self.whole.as_deref()
     }
 
-    /// The SMILES of a name, if the file has the name.
+    /// Returns the SMILES of a name, if the file has the name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.smiles.get(name).map(|(smiles, _)| &**smiles)
     }

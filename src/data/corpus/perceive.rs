@@ -39,8 +39,8 @@ const RADII: [u8; 96] = [
     255, 221, 215, 206, 200, 196, 190, 187, 180, 169,
 ];
 
-/// The molecular graph of atoms at `points`, in Å: every bond has [`Order::Any`], and there are no charges. With `wanted`, as many
-/// of the nearest pairs of heavy atoms are bonded as it states for their elements.
+/// Returns the molecular graph of atoms at `points`, in Å: every bond has [`Order::Any`], and there are no charges. With `wanted`, as
+/// many of the nearest pairs of heavy atoms are bonded as it states for their elements.
 ///
 /// # Errors
 /// A reason: an element without a known radius, two atoms at one position, or an atom too close to too many others.
@@ -152,7 +152,7 @@ impl Contacts<'_> {
         Ok(())
     }
 
-    /// Whether an atom keeps its bond to another. A hydrogen between two atoms belongs to the nearer one.
+    /// Returns whether an atom keeps its bond to another. A hydrogen between two atoms belongs to the nearer one.
     fn keeps(&self, atom: u32, other: u32) -> bool {
         let atom = atom as usize;
         self.elements[atom] != HYDROGEN || self.nearest[atom].is_some_and(|nearest| nearest.atom == other)
@@ -167,12 +167,12 @@ struct Grid {
 }
 
 impl Grid {
-    /// The cell of a point.
+    /// Returns the cell of a point.
     fn cell(&self, point: &[f64; 3]) -> [i64; 3] {
         point.map(|x| (x / self.edge).floor() as i64)
     }
 
-    /// The atoms in a cell and in the 26 cells around it.
+    /// Returns the atoms in a cell and in the 26 cells around it.
     fn around(&self, own: [i64; 3]) -> impl Iterator<Item = u32> {
         let offsets = (0..27).map(|at| [at / 9 - 1, at / 3 % 3 - 1, at % 3 - 1]);
         offsets
@@ -205,7 +205,7 @@ fn keep_nearest(numbers: &[u8], wanted: &BondCounts, contacts: &mut Vec<Contact>
     });
 }
 
-/// The elements of two atoms, the smaller atomic number first.
+/// Returns the elements of two atoms, the smaller atomic number first.
 fn elements(numbers: &[u8], contact: &Contact) -> [u8; 2] {
     let [a, b] = contact.atoms.map(|atom| numbers[atom as usize]);
     [a.min(b), a.max(b)]

@@ -99,25 +99,25 @@ impl<'a> Pickle<'a> {
         machine::run(input)
     }
 
-    /// The root value: the result of the pickle.
+    /// Returns the root value: the result of the pickle.
     #[must_use]
     pub fn root(&self) -> NodeId {
         self.root
     }
 
-    /// The length of the pickle in bytes, including its final `.`.
+    /// Returns the length of the pickle in bytes, including its final `.`.
     #[must_use]
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// The number of values in the arena.
+    /// Returns the number of values in the arena.
     #[must_use]
     pub(crate) fn value_count(&self) -> usize {
         self.values.len()
     }
 
-    /// The name of a class outside the list, shortened if long; `None` for a class in the list.
+    /// Returns the name of a class outside the list, shortened if long; `None` for a class in the list.
     #[must_use]
     pub fn unknown(&self, class: Callee) -> Option<&str> {
         match class {
@@ -126,7 +126,7 @@ impl<'a> Pickle<'a> {
         }
     }
 
-    /// The text of a value: a string, or a Python 2 string that is valid UTF-8.
+    /// Returns the text of a value: a string, or a Python 2 string that is valid UTF-8.
     #[must_use]
     pub fn text(&self, id: NodeId) -> Option<&str> {
         match &self[id] {
@@ -146,7 +146,7 @@ impl<'a> Index<NodeId> for Pickle<'a> {
 }
 
 impl NodeId {
-    /// The position in the arena, for a table with one entry per value.
+    /// Returns the position in the arena, for a table with one entry per value.
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize

@@ -9,7 +9,7 @@ use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::excerpt;
 use drift_core::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, EnrichedText, SMILES_CLOSE, SMILES_OPEN};
 
-/// Whether a line begins with a tag or an atom, after any special tokens.
+/// Returns whether a line begins with a tag or an atom, after any special tokens.
 pub(super) fn begins_like_text(line: &[u8]) -> bool {
     let line = String::from_utf8_lossy(&line[..line.len().min(256)]);
     let mut start = without_leading_tokens(&line).bytes();
@@ -91,9 +91,8 @@ fn is_binned(body: &str, encoding: Encoding) -> bool {
     looks_like_bins(&contents, encoding)
 }
 
-/// Whether the contents of slots that parse as decimals look like bins: none contains a decimal point, and some coordinate is
-/// farther from the origin than a molecule could reach. False if the numbers have no decimals, since then nothing distinguishes the
-/// two.
+/// Returns whether the contents of slots that parse as decimals look like bins: none contains a decimal point, and some coordinate is
+/// farther from the origin than a molecule could reach. False if the numbers have no decimals, since then nothing distinguishes the two.
 pub(crate) fn looks_like_bins(contents: &[&str], encoding: Encoding) -> bool {
     let far = |number: &str| number.trim_start_matches('-').len() >= 3 && number.parse::<i64>().is_ok();
     encoding.decimals() > 0
@@ -143,7 +142,7 @@ fn without_trailing_tokens(mut text: &str) -> &str {
     }
 }
 
-/// Whether `<inside>` is a special token rather than a block: it has letters, but no comma and no space.
+/// Returns whether `<inside>` is a special token rather than a block: it has letters, but no comma and no space.
 fn is_special(inside: &str) -> bool {
     inside.len() <= 64
         && inside.bytes().any(|b| b.is_ascii_alphabetic())

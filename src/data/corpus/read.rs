@@ -70,13 +70,13 @@ impl Listing {
         Ok(Listing { files, not_files })
     }
 
-    /// The number of files.
+    /// Returns the number of files.
     #[allow(clippy::len_without_is_empty, reason = "there is always a file")]
     pub fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// The size of each file in bytes, in order; 0 for a pipe.
+    /// Returns the size of each file in bytes, in order; 0 for a pipe.
     pub fn sizes(&self) -> Vec<u64> {
         self.files.iter().map(|file| file.bytes).collect()
     }
@@ -191,7 +191,7 @@ fn take_member(member: Member<'_>, context: Context<'_>, emit: &mut BatchSink<'_
     }
 }
 
-/// The size of a file and its time of last change.
+/// Returns the size of a file and its time of last change.
 fn stamp(path: &Path) -> Result<(u64, Option<std::time::SystemTime>)> {
     let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
     Ok((metadata.len(), metadata.modified().ok()))
@@ -210,7 +210,7 @@ fn read_member(
     read_format(format, Source { name, reader: &mut stream }, context, emit)
 }
 
-/// A batch that reports a file of unknown content as skipped.
+/// Returns a batch that reports a file of unknown content as skipped.
 fn unknown(file: String, prefix: &[u8]) -> Batch {
     let (reason, _) = source::unknown(prefix);
     Batch { skipped: vec![SkippedRecord { file, record: "file".to_owned(), reason }], ..Batch::default() }

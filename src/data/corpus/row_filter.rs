@@ -21,7 +21,7 @@ struct Condition {
 }
 
 impl RowFilter {
-    /// A filter from conditions of the form `column=value`. A row is picked if each named column has one of the values that the
+    /// Returns a filter from conditions of the form `column=value`. A row is picked if each named column has one of the values that the
     /// conditions give for it.
     ///
     /// # Errors
@@ -42,23 +42,24 @@ impl RowFilter {
         Ok(RowFilter { conditions: all.into() })
     }
 
-    /// Whether every row is picked.
+    /// Returns whether every row is picked.
     pub fn is_empty(&self) -> bool {
         self.conditions.is_empty()
     }
 
-    /// The columns that decide.
+    /// Returns the columns that decide.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
         self.conditions.iter().map(|condition| &*condition.column)
     }
 
-    /// Whether a row is picked, given the values of [`columns`](Self::columns) in order.
+    /// Returns whether a row is picked, given the values of [`columns`](Self::columns) in order.
     pub(crate) fn picks<'v>(&self, values: impl IntoIterator<Item = &'v [u8]>) -> bool {
         let pairs = self.conditions.iter().zip(values);
         pairs.into_iter().all(|(condition, value)| condition.values.iter().any(|one| one.as_bytes() == value))
     }
 
-    /// Whether a row of JSON Lines is picked. Numbers and truth values count as they are written in JSON, `null` as the empty text.
+    /// Returns whether a row of JSON Lines is picked. Numbers and truth values count as they are written in JSON, `null` as the empty
+    /// text.
     ///
     /// # Errors
     /// A reason: the row is not an object, or lacks a column.

@@ -44,7 +44,7 @@ pub struct RowLayout {
 }
 
 impl RowLayout {
-    /// The layout of a file.
+    /// Returns the layout of a file.
     pub(crate) fn new(format: Format, header: &[u8]) -> Self {
         let mut header = String::from_utf8_lossy(header).into_owned();
         if !header.is_empty() && !header.ends_with('\n') {
@@ -77,7 +77,7 @@ impl RowBytes {
         self.ends.push(self.bytes.len());
     }
 
-    /// The rows in order, each with its line end.
+    /// Returns the rows in order, each with its line end.
     pub fn rows(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])

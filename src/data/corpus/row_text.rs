@@ -47,7 +47,7 @@ pub(super) struct RowText<'t> {
     pub cells: Cells,
 }
 
-/// Whether a string may be enriched text: it contains `]` and the opening of a slot, or its first `]` is followed by a digit.
+/// Returns whether a string may be enriched text: it contains `]` and the opening of a slot, or its first `]` is followed by a digit.
 pub(super) fn may_be_enriched(text: &str, encoding: Encoding) -> bool {
     let has = |opened: &[u8]| memmem::find(text.as_bytes(), opened).is_some();
     let behind = memmem::find(text.as_bytes(), b"]").and_then(|at| text.as_bytes().get(at + 1));
@@ -57,12 +57,12 @@ pub(super) fn may_be_enriched(text: &str, encoding: Encoding) -> bool {
 }
 
 impl<'t> RowText<'t> {
-    /// A text alone.
+    /// Returns a text alone.
     pub(super) fn alone(text: &'t str) -> Self {
         RowText { known: vec![Cow::Borrowed(text)], ..RowText::default() }
     }
 
-    /// The conformer of the text in the frame and encoding that are asked for.
+    /// Returns the conformer of the text in the frame and encoding that are asked for.
     ///
     /// # Errors
     /// If no field parses, or the row contradicts the user.
@@ -77,8 +77,8 @@ impl<'t> RowText<'t> {
         Ok(conformer)
     }
 
-    /// The conformer with the values of its text, before conversion to the requested encoding: if coordinates are rotated and then
-    /// rounded to bins, they carry the rounding error of the bins only once.
+    /// Returns the conformer with the values of its text, before conversion to the requested encoding: if coordinates are rotated and
+    /// then rounded to bins, they carry the rounding error of the bins only once.
     fn as_written(&self, reading: Reading) -> Result<(Conformer, Encoding), RowError> {
         let read = |encoding, texts| {
             let conformer = self.parsed(Reading { encoding, texts, ..reading })?;
@@ -129,7 +129,7 @@ impl<'t> RowText<'t> {
     }
 }
 
-/// How a row is read that states its encoding.
+/// Returns how a row is read that states its encoding.
 ///
 /// # Errors
 /// If the user names another encoding for the texts, or the row has more decimals than are read and nobody asked to cut them.

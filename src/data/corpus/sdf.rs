@@ -124,7 +124,7 @@ struct Statements {
 }
 
 impl Statements {
-    /// The molecule, after its last line.
+    /// Returns the molecule, after its last line.
     fn finish(mut self) -> Result<Graph, Refusal> {
         // RDKit's order: the hydrogens of stated valences, then the groups, which may replace them.
         self.table.apply_valences();
@@ -176,7 +176,7 @@ impl Records<'_> {
         Ok(Some(Record { label, line, outcome }))
     }
 
-    /// The next line of the molecule; `None` after its last line.
+    /// Returns the next line of the molecule; `None` after its last line.
     fn line(&mut self) -> io::Result<Option<Cow<'_, str>>> {
         if self.end != End::No {
             return Ok(None);
@@ -190,7 +190,7 @@ impl Records<'_> {
         Ok(None)
     }
 
-    /// The next line, as from [`line`](Self::line), where the end of the molecule is an error.
+    /// Returns the next line, as from [`line`](Self::line), where the end of the molecule is an error.
     fn inner_line(&mut self) -> Result<Cow<'_, str>, Stop> {
         self.line()?.ok_or_else(|| Stop::Bad("the molecule ends early".to_owned()))
     }
@@ -321,7 +321,7 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// The next `M  V30` line without that prefix, joined with its continuation lines.
+    /// Returns the next `M  V30` line without that prefix, joined with its continuation lines.
     fn v30_line(&mut self) -> Result<String, Stop> {
         let mut joined = String::new();
         loop {
@@ -354,14 +354,14 @@ impl Records<'_> {
     }
 }
 
-/// The numbers of atoms and bonds in a V2000 counts line: its first two columns, three characters each.
+/// Returns the numbers of atoms and bonds in a V2000 counts line: its first two columns, three characters each.
 fn v2000_counts(counts: &str) -> Result<(usize, usize), String> {
     // Numbers of three digits leave no space between columns.
     let column = |at: usize| counts.get(at..at + 3).and_then(|field| field.trim().parse().ok());
     at_most(counts, column(0).zip(column(3)).map(|(atoms, bonds)| [atoms, bonds]).or_else(|| numbers(counts)))
 }
 
-/// The numbers of atoms and bonds of a V3000 line `COUNTS`.
+/// Returns the numbers of atoms and bonds of a V3000 line `COUNTS`.
 fn v3000_counts(counts: &str) -> Result<(usize, usize), String> {
     at_most(counts, numbers(counts))
 }

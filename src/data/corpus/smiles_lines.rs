@@ -74,13 +74,13 @@ pub(crate) fn each_prompt(
     opened.finish(io::file_name(path)).map_err(fail)
 }
 
-/// The record of a skipped line of a file.
+/// Returns the record of a skipped line of a file.
 pub(crate) fn skipped_line(path: &Path, line: u64, reason: &str) -> SkippedRecord {
     SkippedRecord { file: io::file_name(path), record: format!("line {line}"), reason: reason.to_owned() }
         .shown()
 }
 
-/// The error for a file without any SMILES.
+/// Returns the error for a file without any SMILES.
 pub(crate) fn no_prompt(path: &Path, first: Option<&SkippedRecord>) -> Error {
     let why = first.map_or("is empty".to_owned(), |skipped| {
         format!("contains no SMILES: {}, {}", skipped.record, skipped.reason)

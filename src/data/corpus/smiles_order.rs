@@ -48,7 +48,7 @@ pub enum OpenStereo {
 
 /// The atoms of a file in the order of a SMILES.
 #[derive(Debug)]
-pub(super) struct Ordered {
+pub(super) struct OrderedAtoms {
     /// The SMILES.
     pub smiles: Arc<str>,
     /// Its enriched text with every block emptied.
@@ -113,7 +113,7 @@ impl ParsedSmiles {
 }
 
 impl ParsedSmiles {
-    /// The same text, whose molecule is compared without its stereo. `text` is the SMILES.
+    /// Returns the same text, whose molecule is compared without its stereo. `text` is the SMILES.
     fn without_stereo(self, text: &str) -> Result<Self, Mismatch> {
         let plain = without_marks(text);
         let read = SmilesReading::new(&plain, AtomLimit::default());
@@ -122,7 +122,7 @@ impl ParsedSmiles {
     }
 }
 
-/// A SMILES without its stereo marks, atom by atom the same.
+/// Returns a SMILES without its stereo marks, atom by atom the same.
 fn without_marks(smiles: &str) -> String {
     let mut out = String::with_capacity(smiles.len());
     let (mut rest, mut in_brackets) = (smiles, false);
@@ -158,12 +158,12 @@ impl SmilesOrder {
         SmilesOrder { source: source.clone(), file: [name.into(), stem.into()], known: Vec::new() }
     }
 
-    /// Whether conformers without an order are skipped.
+    /// Returns whether conformers without an order are skipped.
     pub(super) fn is_required(&self) -> bool {
         self.source.required
     }
 
-    /// The SMILES of a molecule, found from the molecule's labels in the file.
+    /// Returns the SMILES of a molecule, found from the molecule's labels in the file.
     ///
     /// # Errors
     /// A reason: no SMILES was found.
@@ -180,7 +180,7 @@ impl SmilesOrder {
         Err(self.no_smiles(labels))
     }
 
-    /// The names of a molecule that are looked up in a list, best first.
+    /// Returns the names of a molecule that are looked up in a list, best first.
     fn candidates<'s>(&'s self, labels: &'s Labels<'_>) -> impl Iterator<Item = &'s str> {
         let chosen = self.source.name_property.as_deref();
         let item = chosen.and_then(|item| labels.items?.get(item));
@@ -189,7 +189,7 @@ impl SmilesOrder {
         item.into_iter().chain(usual)
     }
 
-    /// Why no SMILES was found, and which items or columns may hold one.
+    /// Returns why no SMILES was found, and which items or columns may hold one.
     fn no_smiles(&self, labels: &Labels<'_>) -> String {
         let items = || labels.items.into_iter().flat_map(Items::iter);
         let Some(names) = self.source.names.as_deref() else {
@@ -232,7 +232,7 @@ impl SmilesOrder {
         smiles: &str,
         structure: &Arc<Graph>,
         points: &[[f64; 3]],
-    ) -> Result<Ordered, Mismatch> {
+    ) -> Result<OrderedAtoms, Mismatch> {
         let open_stereo = self.source.open_stereo;
         let known = self.known(smiles);
         let asked = known.molecule.as_mut().map_err(|mismatch| mismatch.clone())?;
@@ -257,10 +257,10 @@ impl SmilesOrder {
             return Err(Mismatch::Atoms(reason));
         }
         let (smiles, skeleton) = (known.text.clone(), asked.skeleton.clone());
-        Ok(Ordered { smiles, skeleton, order, open, notes })
+        Ok(OrderedAtoms { smiles, skeleton, order, open, notes })
     }
 
-    /// The number of bonds between heavy atoms of a SMILES, by the elements of their ends; `None` if the SMILES is invalid.
+    /// Returns the number of bonds between heavy atoms of a SMILES, by the elements of their ends; `None` if the SMILES is invalid.
     pub(super) fn bonds_by_elements(&mut self, smiles: &str) -> Option<BondCounts> {
         let text = self.known(smiles).text.clone();
         let molecule = Molecule::without_hydrogens(&text, AtomLimit::default(), Isotopes::Respect).ok()?;
@@ -290,7 +290,7 @@ impl SmilesOrder {
     }
 }
 
-/// A SMILES as enriched texts write it, and its parse for comparison with molecules of a file.
+/// Returns a SMILES as enriched texts write it, and its parse for comparison with molecules of a file.
 fn asked(smiles: &str, notes: bool) -> (Arc<str>, Result<ParsedSmiles, Mismatch>) {
     let read = |text| {
         let read = SmilesReading::new(text, AtomLimit::default());

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 use super::table::FirstLine;
 use super::{plain, table, tar};
-use drift_core::io::{Unread, is_zip};
+use drift_core::io::{UnsupportedKind, is_zip};
 
 /// The number of bytes at the start of a stream that are examined to recognize its format.
 pub(super) const PREFIX_BYTES: u64 = 64 << 10;
@@ -37,13 +37,13 @@ const HDF5_MAGIC: &[u8] = b"\x89HDF\r\n\x1a\n";
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Format {
-    /// The format of a stream that begins with `prefix`; `None` if it is unknown.
+    /// Returns the format of a stream that begins with `prefix`; `None` if it is unknown.
     pub fn from_prefix(prefix: &[u8]) -> Option<Format> {
         if prefix.starts_with(HDF5_MAGIC) {
             return Some(Format::Hdf5);
         }
         // The lines of an archive may look like those of a file: they may be those of its first member.
-        if is_tar(prefix) || Unread::of(prefix).is_some() {
+        if is_tar(prefix) || UnsupportedKind::of(prefix).is_some() {
             return None;
         }
         // A pickle of protocol 2 to 5. An empty msgpack map is also 0x80, but in a file of maps the next byte is not 2 to 5.
@@ -84,7 +84,7 @@ impl Format {
 }
 
 impl Format {
-    /// Its name in messages.
+    /// Returns its name in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Format::Jsonl => "JSON Lines",
@@ -99,7 +99,7 @@ impl Format {
     }
 }
 
-/// What can be said of content that is no format that drift reads.
+/// Returns what can be said of content that is no format that drift reads.
 pub(super) fn unknown(prefix: &[u8]) -> (String, String) {
     if prefix.is_empty() {
         return ("the file is empty".to_owned(), KNOWN_FORMATS.to_owned());
@@ -107,13 +107,14 @@ pub(super) fn unknown(prefix: &[u8]) -> (String, String) {
     if is_tar(prefix) || is_zip(prefix) {
         return ("an archive inside an archive".to_owned(), KNOWN_FORMATS.to_owned());
     }
-    if let Some(kind) = Unread::of(prefix) {
+    if let Some(kind) = UnsupportedKind::of(prefix) {
         return (format!("is {}", kind.name), kind.remedy.to_owned());
     }
     let text = prefix.strip_prefix(BYTE_ORDER_MARK).unwrap_or(prefix).trim_ascii_start();
     let line = text.split(|&b| b == b'\n').next().unwrap_or(text);
     if is_geom_summary(text) {
-        let remedy = "its conformers are in the pickles beside it: give their folder, such as rdkit_folder/drugs";
+        let remedy =
+            "its conformers are in the pickles beside it: give their folder, such as rdkit_folder/drugs";
         return ("is GEOM's summary, which has no conformers".to_owned(), remedy.to_owned());
     }
     match table::problem(&FirstLine::of(line)) {
@@ -122,12 +123,12 @@ pub(super) fn unknown(prefix: &[u8]) -> (String, String) {
     }
 }
 
-/// Whether a text is the summary of GEOM's `rdkit_folder`: an object from SMILES to objects that name a pickle.
+/// Returns whether a text is the summary of GEOM's `rdkit_folder`: an object from SMILES to objects that name a pickle.
 fn is_geom_summary(text: &[u8]) -> bool {
     text.starts_with(b"{") && memchr::memmem::find(text, b"\"pickle_path\":").is_some()
 }
 
-/// Whether the fourth line of a text is a counts line of a mol block without a version: two numbers of three columns each, more
+/// Returns whether the fourth line of a text is a counts line of a mol block without a version: two numbers of three columns each, more
 /// columns of numbers, and an `M  END` later in the text.
 fn is_bare_counts(line: &[u8], text: &[u8]) -> bool {
     let is_number = |field: &[u8]| {
@@ -141,7 +142,7 @@ fn is_bare_counts(line: &[u8], text: &[u8]) -> bool {
         && memchr::memmem::find(text, b"\nM  END").is_some()
 }
 
-/// Whether this is a pickle of protocol 0 or 1, which have no mark. Recognized are a container that is put into the memo at once,
+/// Returns whether this is a pickle of protocol 0 or 1, which have no mark. Recognized are a container that is put into the memo at once,
 /// and a class with which pickles of molecules begin.
 fn is_old_pickle(prefix: &[u8]) -> bool {
     match prefix {
@@ -154,7 +155,7 @@ fn is_old_pickle(prefix: &[u8]) -> bool {
     }
 }
 
-/// Whether this is a map whose first key is a string. `prefix` may be the whole input.
+/// Returns whether this is a map whose first key is a string. `prefix` may be the whole input.
 fn is_msgpack_map(prefix: &[u8]) -> bool {
     let key = match prefix.first() {
         Some(0x81..=0x8f) => prefix.get(1),
@@ -165,7 +166,7 @@ fn is_msgpack_map(prefix: &[u8]) -> bool {
     matches!(key, Some(0xa0..=0xbf | 0xd9..=0xdb))
 }
 
-/// Whether a stream that begins with `prefix` is a tar archive. POSIX and GNU archives have a mark; older ones are recognized by
+/// Returns whether a stream that begins with `prefix` is a tar archive. POSIX and GNU archives have a mark; older ones are recognized by
 /// their checksum.
 pub(crate) fn is_tar(prefix: &[u8]) -> bool {
     prefix.get(257..262) == Some(b"ustar") || prefix.first_chunk().is_some_and(tar::is_header)

@@ -24,7 +24,8 @@ pub enum Part {
 }
 
 impl Part {
-    /// The part of a molecule, determined by the SHA-256 of its SMILES. It is the same in every corpus and every version of drift.
+    /// Returns the part of a molecule, determined by the SHA-256 of its SMILES. It is the same in every corpus and every version of
+    /// drift.
     pub fn of_smiles(smiles: &str) -> Part {
         // 2⁶⁴ is so large that the remainder's bias is far below what any corpus could show.
         match io::hash_number(&[smiles.as_bytes()]) % 1000 {
@@ -34,7 +35,7 @@ impl Part {
         }
     }
 
-    /// The part of a conformer's molecule. All conformers of a skeleton are in one part, however redundant hydrogens are written.
+    /// Returns the part of a conformer's molecule. All conformers of a skeleton are in one part, however redundant hydrogens are written.
     pub fn from_conformer(conformer: &Conformer) -> Part {
         Part::of_smiles(&smiles(&without_needless_hydrogens(&conformer.skeleton)))
     }

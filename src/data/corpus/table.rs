@@ -111,7 +111,7 @@ impl Table {
         Ok(batch)
     }
 
-    /// The text of a row; `None` if the row is not picked.
+    /// Returns the text of a row; `None` if the row is not picked.
     fn texts<'t>(&self, fields: &'t [Cow<'_, str>]) -> Result<Option<Vec<RowText<'t>>>, String> {
         if !self.options.rows.picks(self.picked.iter().map(|at| fields[*at].as_bytes())) {
             return Ok(None);

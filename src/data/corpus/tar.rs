@@ -52,18 +52,18 @@ impl<'a> Tar<'a> {
         Tar { reader, left: 0, padding: 0, zeros: false }
     }
 
-    /// Whether the archive ended with a block of zeros. Without this check, an archive truncated between two members would go
+    /// Returns whether the archive ended with a block of zeros. Without this check, an archive truncated between two members would go
     /// unnoticed.
     pub(super) fn has_end_mark(&self) -> bool {
         self.zeros
     }
 
-    /// The content of the current member.
+    /// Returns the content of the current member.
     pub(super) fn content(&mut self) -> Content<'_, 'a> {
         Content(self)
     }
 
-    /// The next member; `None` at the end of the stream.
+    /// Returns the next member; `None` at the end of the stream.
     pub(super) fn next(&mut self) -> io::Result<Option<Member>> {
         let mut said = TarExtensions::default();
         loop {
@@ -159,7 +159,7 @@ impl<'a> Tar<'a> {
         }
     }
 
-    /// The next block; `None` at the end, where a trailing block of zeros may be incomplete.
+    /// Returns the next block; `None` at the end, where a trailing block of zeros may be incomplete.
     fn block(&mut self) -> io::Result<Option<[u8; BLOCK]>> {
         let mut block = [0; BLOCK];
         let mut len = 0;
@@ -204,7 +204,7 @@ impl BufRead for Content<'_, '_> {
     }
 }
 
-/// Whether a block is a header: its stored checksum equals the sum of its bytes, with the checksum field taken as spaces.
+/// Returns whether a block is a header: its stored checksum equals the sum of its bytes, with the checksum field taken as spaces.
 pub(super) fn is_header(block: &[u8; BLOCK]) -> bool {
     let at = |i: usize, b: u8| if (148..156).contains(&i) { b' ' } else { b };
     let bytes = || block.iter().enumerate().map(|(i, &b)| at(i, b));
@@ -236,7 +236,7 @@ fn number(field: &[u8]) -> io::Result<u64> {
         .ok_or_else(|| invalid("a member larger than any file"))
 }
 
-/// The name in the member's own header.
+/// Returns the name in the member's own header.
 fn own_name(block: &[u8; BLOCK]) -> Vec<u8> {
     let text = |field: &[u8]| field.split(|&b| b == 0).next().unwrap_or_default().to_vec();
     let name = text(&block[..100]);

@@ -22,19 +22,19 @@ pub(super) struct InputFile {
 }
 
 impl InputFile {
-    /// The file's name in messages.
+    /// Returns the file's name in messages.
     pub(super) fn place(&self) -> String {
         one_line(&self.path.to_string_lossy())
     }
 
-    /// The file's name in provenance: relative to the named folder, so that the location of the folder does not matter.
+    /// Returns the file's name in provenance: relative to the named folder, so that the location of the folder does not matter.
     pub(super) fn name(&self) -> String {
         let relative = self.folder.as_ref().and_then(|folder| self.path.strip_prefix(folder).ok());
         relative.map_or_else(|| file_name(&self.path), |path| path.to_string_lossy().into_owned())
     }
 }
 
-/// The files of `inputs`. Folders are walked in sorted order; hidden files are left out, and links to folders are not followed.
+/// Returns the files of `inputs`. Folders are walked in sorted order; hidden files are left out, and links to folders are not followed.
 ///
 /// Entries of folders that cannot be read as files are added to `skipped`.
 ///

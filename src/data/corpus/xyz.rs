@@ -53,7 +53,7 @@ struct Frames<'a> {
 }
 
 impl Frames<'_> {
-    /// The next frame or the reason why it is skipped, with the number of the line where it ended; `None` after the last frame.
+    /// Returns the next frame or the reason why it is skipped, with the number of the line where it ended; `None` after the last frame.
     fn next(
         &mut self,
         number: u64,
@@ -78,7 +78,7 @@ impl Frames<'_> {
         Ok(Some((outcome, line)))
     }
 
-    /// The first line of a frame. Blank lines before it are skipped.
+    /// Returns the first line of a frame. Blank lines before it are skipped.
     fn count_line(&mut self) -> io::Result<Option<String>> {
         if let Some(count) = self.next_count.take() {
             return Ok(Some(count));
@@ -235,7 +235,7 @@ fn push(atoms: &mut Atoms, line: &str, columns: Columns) -> Result<(), String> {
     Ok(())
 }
 
-/// The element of a symbol, or of an atom name: a symbol followed by a number, `C1`.
+/// Returns the element of a symbol, or of an atom name: a symbol followed by a number, `C1`.
 fn element(name: &str) -> Option<u8> {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit());
     atomic_number(name).or_else(|| atomic_number(bare).filter(|_| !bare.is_empty()))
@@ -273,7 +273,7 @@ fn items(comment: &str, items: &mut Items) {
     }
 }
 
-/// The comment, if it can be a name: not the properties of an extended XYZ, and not too long.
+/// Returns the comment, if it can be a name: not the properties of an extended XYZ, and not too long.
 fn title(comment: &str) -> Option<&str> {
     let is_list = comment.contains("Properties=") || comment.contains("Lattice=");
     (!comment.is_empty() && !is_list && comment.chars().count() <= MAX_NAME_CHARS).then_some(comment)

@@ -158,7 +158,7 @@ impl<'p> Packer<'p> {
         }
     }
 
-    /// The runs of conformers to which no more are added: molecules, or so many conformers of any.
+    /// Returns the runs of conformers to which no more are added: molecules, or so many conformers of any.
     fn finished_runs(&mut self, items: Vec<Item>) -> Vec<Vec<Item>> {
         let mut runs = Vec::new();
         for item in items {

@@ -47,7 +47,7 @@ impl Cache {
         Ok(cache)
     }
 
-    /// The cache key of a frame.
+    /// Returns the cache key of a frame.
     pub(super) fn key(&self, frame: &str) -> String {
         let hash = hash_bytes("", format!("{}{frame}", self.head).as_bytes());
         hash.sha256[..KEY_DIGITS].to_owned()

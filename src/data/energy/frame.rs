@@ -13,7 +13,7 @@ pub struct EnergyFrame {
 }
 
 impl EnergyFrame {
-    /// The frame as XYZ text, with six decimals.
+    /// Returns the frame as XYZ text, with six decimals.
     pub(super) fn text(&self) -> String {
         let mut text = format!("{}\n{}\n", self.points.len(), self.smiles);
         for (element, [x, y, z]) in self.elements.iter().zip(&self.points) {

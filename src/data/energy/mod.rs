@@ -53,7 +53,7 @@ impl EnergyUnit {
         (EnergyUnit::Hartree, "hartree"),
     ];
 
-    /// One of this unit in kcal/mol, by CODATA 2018 and 1 cal = 4.184 J.
+    /// Returns one of this unit in kcal/mol, by CODATA 2018 and 1 cal = 4.184 J.
     pub(crate) fn kcal_per_mol(self) -> f64 {
         match self {
             EnergyUnit::KcalPerMol => 1.0,
@@ -118,7 +118,7 @@ impl Energies {
         Ok(Energies { plan, cache })
     }
 
-    /// The energies of some conformers, in their order.
+    /// Returns the energies of some conformers, in their order.
     ///
     /// # Errors
     /// If the program dies, writes anything but one or two numbers per frame, or is killed three times in a row with no answer

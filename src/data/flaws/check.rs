@@ -94,7 +94,7 @@ impl KeyPass {
         ConformerKey { molecule, cell }
     }
 
-    /// The second pass, over the same conformers.
+    /// Returns the second pass, over the same conformers.
     pub(crate) fn finish(self) -> JudgePass {
         JudgePass {
             encoding: self.closeness.encoding,
@@ -128,7 +128,7 @@ pub(crate) struct JudgedRow {
 }
 
 impl JudgePass {
-    /// A single pass that looks for no duplicates.
+    /// Returns a single pass that looks for no duplicates.
     pub(crate) fn alone(encoding: Encoding) -> Self {
         JudgePass { encoding, finder: None, before: 0, places: PlaceCounter::default() }
     }

@@ -78,8 +78,8 @@ impl DuplicateFinder {
         DuplicateFinder { candidates, next: 0, open: HashMap::new(), closeness }
     }
 
-    /// What was found about the candidates among the next conformers, by index, in order. `first` is the number of the first among
-    /// all conformers, from 0.
+    /// Returns what was found about the candidates among the next conformers, by index, in order. `first` is the number of the first
+    /// among all conformers, from 0.
     pub(super) fn find(&mut self, rows: &[PlacedRow<'_>], first: u64) -> Vec<(usize, Duplicate)> {
         let mut turns: Vec<Turn> = Vec::new();
         let mut here: Vec<Candidate> = Vec::new();
@@ -209,7 +209,7 @@ impl Group {
         molecule.compare(KeptConformer { values, place: row.place }, closeness)
     }
 
-    /// How a skeleton maps to its molecule, which is added if it is new; `None` if it cannot be compared.
+    /// Returns how a skeleton maps to its molecule, which is added if it is new; `None` if it cannot be compared.
     fn spelling(&mut self, row: &WaitingRow) -> Option<Spelling> {
         if let Some(known) = self.spellings.get(&row.print) {
             return known.clone();

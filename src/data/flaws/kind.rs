@@ -34,7 +34,7 @@ impl FlawKind {
         FlawKind::Stereo,
     ];
 
-    /// Its name in options and reports.
+    /// Returns its name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             FlawKind::DuplicateText => "duplicate-text",
@@ -47,7 +47,7 @@ impl FlawKind {
         }
     }
 
-    /// Whether it depends on other conformers.
+    /// Returns whether it depends on other conformers.
     pub fn is_duplicate(self) -> bool {
         matches!(self, FlawKind::DuplicateText | FlawKind::DuplicateConformer)
     }
@@ -63,17 +63,17 @@ impl Flaws {
         self.0[kind as usize] = u32::try_from(count).unwrap_or(u32::MAX);
     }
 
-    /// The number of a kind.
+    /// Returns the number of a kind.
     pub fn of(&self, kind: FlawKind) -> u32 {
         self.0[kind as usize]
     }
 
-    /// The kinds that it has.
+    /// Returns the kinds that it has.
     pub fn kinds(&self) -> impl Iterator<Item = FlawKind> {
         FlawKind::ALL.into_iter().filter(|kind| self.of(*kind) > 0)
     }
 
-    /// The first of these kinds that it has.
+    /// Returns the first of these kinds that it has.
     pub fn first_of(&self, kinds: &[FlawKind]) -> Option<FlawKind> {
         self.kinds().find(|kind| kinds.contains(kind))
     }
@@ -104,7 +104,7 @@ impl FlawCounts {
         flaws.kinds().for_each(|kind| *self.of_mut(kind) += 1);
     }
 
-    /// The number of a kind.
+    /// Returns the number of a kind.
     pub fn of(&self, kind: FlawKind) -> u64 {
         *self.clone().of_mut(kind)
     }

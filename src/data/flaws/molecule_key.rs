@@ -30,7 +30,7 @@ impl MoleculeKey {
         MoleculeKey { key: key(&graph, &is_kept), kept }
     }
 
-    /// The points of the compared atoms.
+    /// Returns the points of the compared atoms.
     pub(super) fn compared<'p>(&self, points: &'p [[f64; 3]]) -> Cow<'p, [[f64; 3]]> {
         match &self.kept {
             None => Cow::Borrowed(points),
@@ -39,7 +39,7 @@ impl MoleculeKey {
     }
 }
 
-/// The atoms that are compared; `None` if the molecule cannot be compared.
+/// Returns the atoms that are compared; `None` if the molecule cannot be compared.
 fn kept_atoms(smiles: &str) -> Option<Vec<u32>> {
     let identity = MolecularIdentity::from_smiles(smiles, AtomLimit::default(), Isotopes::Ignore).ok()?;
     Some(identity.kept().to_vec())
@@ -63,7 +63,7 @@ fn key(graph: &Graph, is_kept: &[bool]) -> u32 {
     folded(kept.fold(0u64, |sum, (class, _)| sum.wrapping_add(hash(class))))
 }
 
-/// The same value for the same program: keys are never stored.
+/// Returns the same value for the same program: keys are never stored.
 fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);

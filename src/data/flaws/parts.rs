@@ -78,7 +78,7 @@ impl StoredBatch {
     }
 }
 
-/// How files are read for a check.
+/// Returns how files are read for a check.
 pub fn needing_columns(options: &ReadOptions) -> ReadOptions {
     ReadOptions { needs: RowNeeds { columns: COLUMNS, bytes_for: None }, ..options.clone() }
 }
@@ -135,7 +135,7 @@ impl Conformers for CheckedParts {
     }
 }
 
-/// The next batch; `None` at the end of the part.
+/// Returns the next batch; `None` at the end of the part.
 fn next(reader: &mut dyn Read) -> std::io::Result<Option<Batch>> {
     let damaged = || std::io::Error::from(std::io::ErrorKind::InvalidData);
     let mut head = Vec::new();

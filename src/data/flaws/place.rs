@@ -16,12 +16,12 @@ pub struct RowPlace {
 }
 
 impl RowPlace {
-    /// The record in words: `line 3`.
+    /// Returns the record in words: `line 3`.
     pub fn record(&self) -> String {
         self.line.map_or_else(|| format!("conformer {}", self.conformer), |line| format!("line {line}"))
     }
 
-    /// The record as one that was left out for a reason.
+    /// Returns the record as one that was left out for a reason.
     pub(crate) fn skipped(&self, reason: String) -> SkippedRecord {
         SkippedRecord { file: self.file.to_string(), record: self.record(), reason }
     }
@@ -36,7 +36,7 @@ pub(crate) struct PlaceCounter {
 }
 
 impl PlaceCounter {
-    /// The places of the conformers of the next batch.
+    /// Returns the places of the conformers of the next batch.
     pub(crate) fn places(&mut self, batch: &Batch) -> Vec<RowPlace> {
         if self.file != batch.file {
             (self.file, self.before) = (batch.file.clone(), 0);

@@ -106,7 +106,7 @@ impl FlawTotals {
         }
     }
 
-    /// The report, given the largest RMSD of duplicates, in Å.
+    /// Returns the report, given the largest RMSD of duplicates, in Å.
     pub(crate) fn report(self, bound_angstrom: f64) -> FlawReport {
         let has_names = self.by_dataset.keys().any(|name| !name.is_empty());
         let datasets = self.by_dataset.into_iter().filter(|_| has_names);
@@ -147,7 +147,7 @@ struct ListedFlaw<'l> {
     of_conformer: Option<u64>,
 }
 
-/// The lines of the conformers of a batch that have a flaw.
+/// Returns the lines of the conformers of a batch that have a flaw.
 ///
 /// # Errors
 /// None for text; those of JSON otherwise.
@@ -181,7 +181,7 @@ pub(crate) fn listed(batch: &Batch, rows: &[JudgedRow]) -> Result<Vec<u8>> {
     Ok(lines)
 }
 
-/// The value of one of [`COLUMNS`]; `None` if it is missing or empty.
+/// Returns the value of one of [`COLUMNS`]; `None` if it is missing or empty.
 fn cell(batch: &Batch, row: usize, column: usize) -> Option<&str> {
     batch.cells.get(row)?.get(column)?.as_deref()
 }

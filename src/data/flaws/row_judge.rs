@@ -17,7 +17,7 @@ pub(super) struct RowJudge {
 }
 
 impl RowJudge {
-    /// The flaws of a conformer whose atoms lie at `points`, in Å; none for codes.
+    /// Returns the flaws of a conformer whose atoms lie at `points`, in Å; none for codes.
     pub(super) fn flaws(&mut self, conformer: &Conformer, points: &[[f64; 3]]) -> Flaws {
         let faults = self.faults.find(conformer, points);
         let mut flaws = Flaws::default();
@@ -29,7 +29,7 @@ impl RowJudge {
         flaws
     }
 
-    /// The number of stereo marks of the text that are not those of its coordinates. Marks that RDKit drops are not compared.
+    /// Returns the number of stereo marks of the text that are not those of its coordinates. Marks that RDKit drops are not compared.
     fn wrong_marks(&mut self, conformer: &Conformer, points: &[[f64; 3]]) -> u64 {
         let skeleton = &conformer.skeleton;
         let has_marks = skeleton.contains(['@', '/', '\\']);

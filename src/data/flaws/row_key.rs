@@ -27,19 +27,19 @@ impl Cells {
         Cells { width: bound.max(LEAST_WIDTH_ANGSTROM) + SLACK_ANGSTROM }
     }
 
-    /// The cell of a spread. Beyond the last cell everything is in it.
+    /// Returns the cell of a spread. Beyond the last cell everything is in it.
     pub(super) fn cell(self, spread: [f64; 3]) -> [u16; 3] {
         // The cast saturates.
         spread.map(|length| (length / self.width) as u16)
     }
 }
 
-/// The cells that touch a cell, the cell itself included.
+/// Returns the cells that touch a cell, the cell itself included.
 pub(super) fn touching(cell: [u16; 3]) -> impl Iterator<Item = [u16; 3]> {
     (0..27u8).filter_map(move |at| moved(cell, [at % 3, at / 3 % 3, at / 9]))
 }
 
-/// The cell that lies -1, 0 or 1 cells away along each axis, given one more than that.
+/// Returns the cell that lies -1, 0 or 1 cells away along each axis, given one more than that.
 fn moved(cell: [u16; 3], by: [u8; 3]) -> Option<[u16; 3]> {
     let mut moved = cell;
     for (length, by) in moved.iter_mut().zip(by) {
@@ -118,7 +118,7 @@ impl RowKeys {
         self.rows += 1;
     }
 
-    /// The conformers that may have duplicates.
+    /// Returns the conformers that may have duplicates.
     pub(super) fn candidates(self) -> Candidates {
         let found: Vec<Candidates> = self.lists.into_par_iter().map(of_list).collect();
         let mut candidates = Candidates::default();
@@ -138,7 +138,7 @@ fn too_many() -> Error {
     Error::input("the corpus", problem, "check parts of it")
 }
 
-/// The candidates among the keys of one list.
+/// Returns the candidates among the keys of one list.
 fn of_list(mut keys: Vec<RowKey>) -> Candidates {
     keys.sort_unstable();
     let mut found = Candidates::default();

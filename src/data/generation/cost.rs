@@ -72,12 +72,12 @@ pub struct Seconds {
 }
 
 impl Seconds {
-    /// The total time without the start and the templates.
+    /// Returns the total time without the start and the templates.
     pub fn writing(&self) -> f64 {
         self.total - self.start - self.templates
     }
 
-    /// The share of a part in the total time, 0 to 1.
+    /// Returns the share of a part in the total time, 0 to 1.
     pub fn share(&self, part: f64) -> f64 {
         part / self.total.max(f64::MIN_POSITIVE)
     }
@@ -105,7 +105,7 @@ pub enum SpeedMeasure {
 }
 
 impl SpeedMeasure {
-    /// The unit in words, as in "texts per …".
+    /// Returns the unit in words, as in "texts per …".
     pub fn unit(self) -> &'static str {
         match self {
             SpeedMeasure::Cpu => "CPU second",

@@ -39,7 +39,7 @@ struct Schema {
 }
 
 impl TextsHeader {
-    /// The header in the first line of a file; `None` if the line is something else.
+    /// Returns the header in the first line of a file; `None` if the line is something else.
     ///
     /// # Errors
     /// If it is a header of another version, or damaged.

@@ -16,7 +16,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The spread of these values; `None` without values.
+    /// Returns the spread of these values; `None` without values.
     pub fn from_values(values: &[f64]) -> Option<Self> {
         // Without values the mean is NaN, but then there are no quantiles either, and `None` is returned.
         let mean = values.iter().sum::<f64>() / values.len() as f64;

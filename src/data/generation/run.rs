@@ -76,7 +76,7 @@ pub enum Unseen {
 }
 
 impl Unseen {
-    /// The name in records.
+    /// Returns the name in records.
     pub fn name(self) -> &'static str {
         match self {
             Unseen::Yes => "yes",

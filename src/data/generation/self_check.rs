@@ -97,7 +97,7 @@ pub struct SelfCheck {
 }
 
 impl SelfCheck {
-    /// A check that could not finish.
+    /// Returns a check that could not finish.
     pub fn failed(problem: impl ToString) -> Self {
         let problem = Some(problem.to_string());
         SelfCheck { verdict: Verdict::Failed, problem, ..SelfCheck::default() }

@@ -85,7 +85,7 @@ impl EvalPart {
     /// All parts.
     pub const ALL: [EvalPart; 2] = [EvalPart::All, EvalPart::Test];
 
-    /// The name on the command line and in records.
+    /// Returns the name on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             EvalPart::All => "all",
@@ -118,7 +118,7 @@ impl EngineChoice {
         EngineChoice::Candle,
     ];
 
-    /// The name on the command line and in records.
+    /// Returns the name on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             EngineChoice::Drift => "drift",
@@ -128,7 +128,7 @@ impl EngineChoice {
         }
     }
 
-    /// Whether the choice matters only on a GPU.
+    /// Returns whether the choice matters only on a GPU.
     pub fn is_of_a_gpu(self) -> bool {
         matches!(self, EngineChoice::DriftWithoutGraphs | EngineChoice::DriftCublas)
     }
@@ -149,7 +149,7 @@ impl Room {
     /// Both variants, the default first.
     pub const ALL: [Room; 2] = [Room::Static, Room::Growing];
 
-    /// The name on the command line and in records.
+    /// Returns the name on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             Room::Static => "static",
@@ -173,7 +173,7 @@ impl Synthetic {
     /// All shapes.
     pub const ALL: [Synthetic; 2] = [Synthetic::Qwen3Small, Synthetic::Llama380M];
 
-    /// The name on the command line and in records.
+    /// Returns the name on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             Synthetic::Qwen3Small => "qwen3-0.6b",

@@ -38,12 +38,12 @@ pub struct PromptPool {
 }
 
 impl PromptMolecule {
-    /// The number of conformers that the number of its texts may follow.
+    /// Returns the number of conformers that the number of its texts may follow.
     pub fn conformer_count(&self) -> usize {
         self.counted.unwrap_or(self.conformers.len())
     }
 
-    /// Whether its texts are measured together with those of another molecule.
+    /// Returns whether its texts are measured together with those of another molecule.
     pub(crate) fn is_pooled_with(&self, other: &PromptMolecule) -> bool {
         matches!((&self.pool, &other.pool), (Some(own), Some(its)) if Arc::ptr_eq(own, its))
     }

@@ -61,7 +61,7 @@ pub struct Molecules {
 }
 
 impl Molecules {
-    /// The molecules of a corpus embedded in drift, at most `most`: those for testing, unless a part is requested.
+    /// Returns the molecules of a corpus embedded in drift, at most `most`: those for testing, unless a part is requested.
     ///
     /// # Errors
     /// If the reading does not fit the corpus, or the job was cancelled.
@@ -81,7 +81,7 @@ impl Molecules {
         Molecules::of_corpus(&corpus, &name, &choice, job)
     }
 
-    /// The molecules of a corpus, with all their conformers as references.
+    /// Returns the molecules of a corpus, with all their conformers as references.
     ///
     /// # Errors
     /// The errors of [`Conformers::read`], or if no conformer has its atoms in the order of a SMILES, or no molecule is in the
@@ -142,9 +142,8 @@ impl Molecules {
         })
     }
 
-    /// The molecules of a file with one SMILES per line; anything after white space is ignored. Uses the first `most` molecules. A
-    /// SMILES that is there before is skipped.
-    /// The file is still read to its end, so that damage is noticed.
+    /// Returns the molecules of a file with one SMILES per line; anything after white space is ignored. Uses the first `most` molecules.
+    /// A SMILES that is there before is skipped. The file is still read to its end, so that damage is noticed.
     ///
     /// # Errors
     /// If the file cannot be read or is not UTF-8, a line has more than
@@ -198,29 +197,29 @@ impl Molecules {
         self.molecules.retain(|_| matches!(reasons.next(), Some(None)));
     }
 
-    /// The number of molecules whose SMILES RDKit would certainly write differently.
+    /// Returns the number of molecules whose SMILES RDKit would certainly write differently.
     pub fn foreign_prompts(&self) -> usize {
         self.molecules.par_iter().filter(|molecule| foreign(&molecule.smiles).is_some()).count()
     }
 
-    /// The number of molecules that are measured; the molecules of a pool count as one.
+    /// Returns the number of molecules that are measured; the molecules of a pool count as one.
     pub fn measured(&self) -> usize {
         self.molecules.chunk_by(|a, b| b.is_pooled_with(a)).count()
     }
 
-    /// Whether some molecules are measured together.
+    /// Returns whether some molecules are measured together.
     pub fn is_pooled(&self) -> bool {
         self.molecules.iter().any(|molecule| molecule.pool.is_some())
     }
 }
 
-/// A molecule without part, conformers and pool.
+/// Returns a molecule without part, conformers and pool.
 fn unpooled(smiles: String, skeleton: String, encoding: Encoding) -> PromptMolecule {
     let conformers = Vec::new();
     PromptMolecule { smiles, skeleton, encoding, conformers, part: None, counted: None, pool: None }
 }
 
-/// The error for a corpus without molecules to evaluate.
+/// Returns the error for a corpus without molecules to evaluate.
 fn nothing_of(name: &str, molecules: usize, conformers: u64, first: Option<&SkippedRecord>) -> Error {
     if molecules == 0 {
         return without_order(name, conformers, first);
@@ -229,7 +228,7 @@ fn nothing_of(name: &str, molecules: usize, conformers: u64, first: Option<&Skip
     Error::input(name, problem, format!("give {} all, or more molecules", parameter::SPLIT))
 }
 
-/// The error if no conformer has its atoms in the order of a SMILES.
+/// Returns the error if no conformer has its atoms in the order of a SMILES.
 pub(super) fn without_order(place: &str, conformers: u64, first: Option<&SkippedRecord>) -> Error {
     let why = first.map_or_else(String::new, |first| format!(", such as {}: {}", first.record, first.reason));
     let problem = format!("none of its {conformers} conformers has its atoms in the order of a SMILES{why}");

@@ -14,13 +14,13 @@ use drift_core::text::skeleton::{self, smiles};
 #[derive(Default)]
 pub(super) struct Pools {
     known: HashMap<Arc<str>, usize>,
-    all: Vec<Found>,
+    all: Vec<PoolMember>,
     /// For each molecule, the index of its pool.
     of: Vec<usize>,
 }
 
 /// A pool, or a molecule that is in no pool.
-struct Found {
+struct PoolMember {
     pool: Option<Arc<IsomerPool>>,
     /// The indices of the molecules.
     members: Vec<usize>,
@@ -38,14 +38,14 @@ impl Pools {
             None => next,
         };
         if at == next {
-            self.all.push(Found { pool: pool.cloned(), members: Vec::new() });
+            self.all.push(PoolMember { pool: pool.cloned(), members: Vec::new() });
         }
         self.all[at].members.push(place);
         self.of.push(at);
     }
 
-    /// The prompts of all pools, those of each pool adjacent: every isomer that its file counts, with its own conformers and those
-    /// of the pool.
+    /// Returns the prompts of all pools, those of each pool adjacent: every isomer that its file counts, with its own conformers and
+    /// those of the pool.
     ///
     /// # Errors
     /// If no molecule is in a pool.
@@ -57,7 +57,7 @@ impl Pools {
         }
         let mut molecules: Vec<Option<PromptMolecule>> = molecules.into_iter().map(Some).collect();
         let mut prompts = Vec::new();
-        for Found { pool, members } in self.all {
+        for PoolMember { pool, members } in self.all {
             let members: Vec<PromptMolecule> =
                 members.into_iter().filter_map(|place| molecules[place].take()).collect();
             match pool {
@@ -69,7 +69,7 @@ impl Pools {
     }
 }
 
-/// The prompts of one pool.
+/// Returns the prompts of one pool.
 fn pooled(pool: &IsomerPool, members: Vec<PromptMolecule>) -> Vec<PromptMolecule> {
     let mut prompts: Vec<PromptMolecule> = Vec::new();
     let encoding = members[0].encoding;
@@ -114,7 +114,7 @@ fn pooled(pool: &IsomerPool, members: Vec<PromptMolecule>) -> Vec<PromptMolecule
     prompts
 }
 
-/// The molecules of each pool, which are adjacent, as one group; each other molecule as its own group.
+/// Returns the molecules of each pool, which are adjacent, as one group; each other molecule as its own group.
 pub(super) fn grouped(molecules: Vec<PromptMolecule>) -> Vec<Vec<PromptMolecule>> {
     let mut out: Vec<Vec<PromptMolecule>> = Vec::new();
     for molecule in molecules {
@@ -126,7 +126,7 @@ pub(super) fn grouped(molecules: Vec<PromptMolecule>) -> Vec<Vec<PromptMolecule>
     out
 }
 
-/// The number of conformers with which texts are compared; those of a pool count once.
+/// Returns the number of conformers with which texts are compared; those of a pool count once.
 pub(super) fn references(groups: &[Vec<PromptMolecule>]) -> u64 {
     let of = |group: &Vec<PromptMolecule>| match &group[0].pool {
         Some(pool) => pool.conformers.len() as u64,

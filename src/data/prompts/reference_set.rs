@@ -81,7 +81,7 @@ impl Molecules {
     }
 }
 
-/// The error if no reference conformer can be used.
+/// Returns the error if no reference conformer can be used.
 fn none_usable(name: &str, counts: &ReferenceCounts, conformers: u64, first: Option<&str>) -> Error {
     let place = format!("{} {name}", parameter::REFERENCES);
     if counts.without_order == conformers {

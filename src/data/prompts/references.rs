@@ -8,7 +8,7 @@ use drift_core::encoding::{Encoding, Fixed};
 use drift_core::error::Result;
 
 impl Molecules {
-    /// The reference conformers of all molecules and of their pools, in Å.
+    /// Returns the reference conformers of all molecules and of their pools, in Å.
     ///
     /// # Errors
     /// If a molecule with conformers has no bonds that can be read.

@@ -22,14 +22,14 @@ const PART_BYTES: u64 = 128 << 20;
 /// A finished piece of work, as a line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FilesFinished {
+pub enum FilesEntry {
     /// A part is finished.
     Part(Box<FilesPart>),
     /// The whole shard is finished.
     Done,
 }
 
-impl FinishedPiece for FilesFinished {
+impl FinishedPiece for FilesEntry {
     const UNIT: &'static str = "records";
 
     fn finished(&self) -> u64 {
@@ -41,7 +41,7 @@ impl FinishedPiece for FilesFinished {
     }
 
     fn is_done(&self) -> bool {
-        *self == FilesFinished::Done
+        *self == FilesEntry::Done
     }
 }
 
@@ -117,7 +117,7 @@ pub struct FilesShard {
     files: Range<usize>,
     folder: PathBuf,
     work: Work,
-    finished: Vec<FilesFinished>,
+    finished: Vec<FilesEntry>,
     /// A part is full after this many bytes of input.
     part_bytes: u64,
 }
@@ -142,9 +142,9 @@ impl FilesShard {
             let remedy = "give fewer shards, or unpack archives: a shard reads whole files";
             return Err(Error::input(format!("--shard {shard}"), format!("there {count}"), remedy));
         }
-        let (work, finished) = manifest.begin::<FilesFinished>(folder)?;
+        let (work, finished) = manifest.begin::<FilesEntry>(folder)?;
         let of = (sizes.len(), sizes.iter().sum());
-        if finished.iter().filter_map(FilesFinished::part).any(|part| part.of != of) {
+        if finished.iter().filter_map(FilesEntry::part).any(|part| part.of != of) {
             let remedy = "give another folder, or delete it to start again";
             return Err(Error::input(folder.display(), "was started with other input files", remedy));
         }
@@ -159,14 +159,14 @@ impl FilesShard {
         self
     }
 
-    /// The number of finished files, and the number of the shard's files.
+    /// Returns the number of finished files, and the number of the shard's files.
     pub fn progress(&self) -> (usize, usize) {
         (self.first() - self.files.start, self.files.len())
     }
 
-    /// The index of the first file that is not finished.
+    /// Returns the index of the first file that is not finished.
     fn first(&self) -> usize {
-        let ends = self.finished.iter().filter_map(FilesFinished::part).map(|part| part.files.end);
+        let ends = self.finished.iter().filter_map(FilesEntry::part).map(|part| part.files.end);
         // Parts are done in order, so all files before the largest end are finished.
         ends.fold(self.files.start, usize::max)
     }
@@ -194,33 +194,33 @@ impl FilesShard {
             // The hash of the file on disk, so that a merge can detect any change.
             let kept = hash_file(&path, job)?;
             let part = FilesPart { files, of, kept, came, seconds: begun.elapsed().as_secs_f64() };
-            self.add(FilesFinished::Part(Box::new(part)))?;
+            self.add(FilesEntry::Part(Box::new(part)))?;
         }
         // Running a finished shard again must not extend its journal.
-        if !self.finished.contains(&FilesFinished::Done) {
-            self.add(FilesFinished::Done)?;
+        if !self.finished.contains(&FilesEntry::Done) {
+            self.add(FilesEntry::Done)?;
             self.work.sync()?;
         }
         let mut done = FilesDone { files: self.files.len(), records: 0, skipped: 0 };
-        for part in self.finished.iter().filter_map(FilesFinished::part) {
+        for part in self.finished.iter().filter_map(FilesEntry::part) {
             done.records += part.came.records;
             done.skipped += part.came.summary.skipped;
         }
         Ok(done)
     }
 
-    fn add(&mut self, finished: FilesFinished) -> Result<()> {
+    fn add(&mut self, finished: FilesEntry) -> Result<()> {
         self.work.add([finished.clone()])?;
         self.finished.push(finished);
         Ok(())
     }
 }
 
-impl FilesFinished {
+impl FilesEntry {
     fn part(&self) -> Option<&FilesPart> {
         match self {
-            FilesFinished::Part(part) => Some(part),
-            FilesFinished::Done => None,
+            FilesEntry::Part(part) => Some(part),
+            FilesEntry::Done => None,
         }
     }
 }
@@ -256,10 +256,10 @@ impl MergedFiles {
     ///
     /// # Errors
     /// If the shards are not from the same files.
-    pub fn from_shards(shards: Vec<(PathBuf, Vec<FilesFinished>)>, is_partial: bool) -> Result<Self> {
+    pub fn from_shards(shards: Vec<(PathBuf, Vec<FilesEntry>)>, is_partial: bool) -> Result<Self> {
         let mut merged = MergedFiles { parts: Vec::new(), is_partial };
         for (folder, finished) in shards {
-            for part in finished.iter().filter_map(FilesFinished::part) {
+            for part in finished.iter().filter_map(FilesEntry::part) {
                 merged.add(&folder, part)?;
             }
         }
@@ -284,7 +284,7 @@ impl MergedFiles {
         Ok(())
     }
 
-    /// The summary of all parts.
+    /// Returns the summary of all parts.
     pub fn came(&self) -> FilesSummary {
         let mut all = FilesSummary::default();
         self.parts.iter().for_each(|(_, part)| all.append(part.came.clone()));

@@ -87,7 +87,7 @@ fn lock(path: &Path, file: &File) -> Result<()> {
     }
 }
 
-/// The pieces in a file, up to the last complete line.
+/// Returns the pieces in a file, up to the last complete line.
 ///
 /// # Errors
 /// If the file cannot be read, or a line before the last is damaged.
@@ -96,7 +96,7 @@ pub fn pieces<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     Ok(read(path, &file)?.0)
 }
 
-/// The first piece of a file, if its line is complete.
+/// Returns the first piece of a file, if its line is complete.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -107,7 +107,7 @@ pub fn first<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     Ok(piece(&line).ok())
 }
 
-/// Whether another process is writing the file.
+/// Returns whether another process is writing the file.
 ///
 /// # Errors
 /// If the file cannot be opened.
@@ -116,7 +116,7 @@ pub(crate) fn is_being_written(path: &Path) -> Result<bool> {
     Ok(matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// The pieces in complete lines, and the number of bytes of these lines.
+/// Returns the pieces in complete lines, and the number of bytes of these lines.
 fn read<T: DeserializeOwned>(path: &Path, file: &File) -> Result<(Vec<T>, u64)> {
     let mut lines = BufReader::new(file);
     let (mut pieces, mut whole) = (Vec::new(), 0);

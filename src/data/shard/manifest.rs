@@ -37,7 +37,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The manifest of work by this build of drift.
+    /// Returns the manifest of work by this build of drift.
     pub fn new(
         verb: &str,
         shard: Option<Shard>,
@@ -49,7 +49,7 @@ impl Manifest {
         Manifest { schema, verb, shard, version, revision, options, folder }
     }
 
-    /// The first difference between this work and `other`, regardless of the shard; `None` if they are the same work.
+    /// Returns the first difference between this work and `other`, regardless of the shard; `None` if they are the same work.
     pub fn difference(&self, other: &Manifest) -> Option<String> {
         let version = |one: &Manifest| format!("{} ({})", one.version, one.revision);
         let fields = [
@@ -127,7 +127,7 @@ impl Manifest {
         }
     }
 
-    /// The finished pieces of the work in a folder.
+    /// Returns the finished pieces of the work in a folder.
     ///
     /// # Errors
     /// If there is no journal, and the errors of [`pieces`].
@@ -137,7 +137,7 @@ impl Manifest {
     }
 }
 
-/// A shard, in words for a message.
+/// Returns a shard, in words for a message.
 fn said(shard: Option<Shard>) -> String {
     shard.map_or_else(|| "the whole".to_owned(), |shard| format!("shard {shard}"))
 }

@@ -32,7 +32,8 @@ impl Shard {
         }
     }
 
-    /// The shard of a task in a Slurm array, from the variables `SLURM_ARRAY_TASK_ID`, `…_MIN`, `…_STEP` and `…_COUNT` (sbatch(1)).
+    /// Returns the shard of a task in a Slurm array, from the variables `SLURM_ARRAY_TASK_ID`, `…_MIN`, `…_STEP` and `…_COUNT`
+    /// (sbatch(1)).
     ///
     /// # Errors
     /// If the variables do not determine a shard; the error says why.
@@ -52,18 +53,18 @@ impl Shard {
         Shard::new(place / step + 1, of)
     }
 
-    /// The number of the shard, from 1.
+    /// Returns the number of the shard, from 1.
     pub fn number(self) -> u32 {
         self.number
     }
 
-    /// The number of shards.
+    /// Returns the number of shards.
     pub fn of(self) -> u32 {
         self.of
     }
 
-    /// The shard's run of items with the given weights. The runs of all shards cover all items in order, and weigh about the same.
-    /// An item belongs to the shard in whose share of the total weight its middle lies.
+    /// Returns the shard's run of items with the given weights. The runs of all shards cover all items in order, and weigh about the
+    /// same. An item belongs to the shard in whose share of the total weight its middle lies.
     pub(crate) fn run_of(self, weights: &[u64]) -> Range<usize> {
         // Items of weight 0 also take a little time.
         let weight = |item: &u64| u128::from(*item) + 1;
@@ -81,7 +82,7 @@ impl Shard {
         begin(self.number - 1)..begin(self.number)
     }
 
-    /// Whether the item at this index, from 0, belongs to the shard if items are dealt out in turn: every `of`-th.
+    /// Returns whether the item at this index, from 0, belongs to the shard if items are dealt out in turn: every `of`-th.
     pub fn has(self, place: usize) -> bool {
         place % self.of as usize == self.number as usize - 1
     }

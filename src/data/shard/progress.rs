@@ -14,13 +14,13 @@ pub trait FinishedPiece: DeserializeOwned {
     /// What is counted, as a plural noun.
     const UNIT: &'static str;
 
-    /// The number of units in this piece.
+    /// Returns the number of units in this piece.
     fn finished(&self) -> u64;
 
-    /// The time that it took, in seconds.
+    /// Returns the time that it took, in seconds.
     fn seconds(&self) -> f64;
 
-    /// Whether this piece marks the shard as finished.
+    /// Returns whether this piece marks the shard as finished.
     fn is_done(&self) -> bool;
 }
 
@@ -72,7 +72,7 @@ impl ShardState {
     pub const ALL: [ShardState; 4] =
         [ShardState::Done, ShardState::Running, ShardState::Stopped, ShardState::Missing];
 
-    /// The name of the state.
+    /// Returns the name of the state.
     pub fn name(self) -> &'static str {
         match self {
             ShardState::Missing => "missing",
@@ -115,7 +115,7 @@ impl ShardsProgress {
     }
 }
 
-/// The subfolders that contain shards.
+/// Returns the subfolders that contain shards.
 ///
 /// # Errors
 /// If the folder cannot be read, or no shard has stored anything yet.

@@ -60,7 +60,7 @@ impl ShardSet {
         Ok(())
     }
 
-    /// The numbers of the missing shards.
+    /// Returns the numbers of the missing shards.
     pub fn missing(&self) -> Vec<u32> {
         let there: BTreeSet<u32> = self.folders.keys().map(|shard| shard.number()).collect();
         (1..=self.of).filter(|number| !there.contains(number)).collect()

@@ -45,7 +45,7 @@ fn line(words: &[String]) -> String {
 }
 
 impl Jobs<'_> {
-    /// The script of the array, for sbatch.
+    /// Returns the script of the array, for sbatch.
     pub fn array(&self) -> String {
         let Jobs { program, command, shards, folder, start, asked, .. } = *self;
         let mut out = self.head(&format!("drift-{}", command.first().map_or("", String::as_str)));
@@ -80,7 +80,7 @@ impl Jobs<'_> {
         out
     }
 
-    /// The script of the merge job, for sbatch. It must depend on the array.
+    /// Returns the script of the merge job, for sbatch. It must depend on the array.
     pub fn merging(&self) -> String {
         let Jobs { program, merge, merged, shards, folder, asked, .. } = *self;
         let mut out = self.head("drift-merge");

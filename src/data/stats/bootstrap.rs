@@ -11,8 +11,8 @@ use super::interval::{Interval, LEVEL};
 /// The number of resamples that reports use.
 pub(crate) const RESAMPLES: u32 = 2_000;
 
-/// The percentile interval of the mean of `values`, one value per item, from `resamples` draws with replacement: B. Efron and R. J.
-/// Tibshirani, An Introduction to the Bootstrap (1993), chapter 13. For paired differences, pass the differences.
+/// Returns the percentile interval of the mean of `values`, one value per item, from `resamples` draws with replacement: B. Efron and R.
+/// J. Tibshirani, An Introduction to the Bootstrap (1993), chapter 13. For paired differences, pass the differences.
 ///
 /// Each resample has its own random stream, so the result depends only on the values, the parameters and the seed. `None` with
 /// fewer than two values, no resamples, or a value that is not finite.
@@ -47,7 +47,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// The mean of `values`, one per item; `None` without values.
+    /// Returns the mean of `values`, one per item; `None` without values.
     pub fn from_values(values: &[f64], seed: u64) -> Option<Mean> {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let interval = bootstrap_mean(values, RESAMPLES, LEVEL, seed);
@@ -55,7 +55,7 @@ impl Mean {
     }
 }
 
-/// The quantile of sorted values, interpolated between neighbours (R's type 7).
+/// Returns the quantile of sorted values, interpolated between neighbours (R's type 7).
 pub(super) fn quantile(sorted: &[f64], p: f64) -> f64 {
     let at = p.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
     let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);

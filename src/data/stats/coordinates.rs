@@ -38,7 +38,7 @@ impl CoordinateStats {
         CoordinateStats { encoding, precision, out_of_range: 0, classes }
     }
 
-    /// The number of coordinates in a tail, whose text only says that they are outside the encoding's range.
+    /// Returns the number of coordinates in a tail, whose text only says that they are outside the encoding's range.
     pub fn out_of_range(&self) -> u64 {
         self.out_of_range
     }
@@ -70,7 +70,7 @@ impl CoordinateStats {
         self.classes.iter_mut().zip(&other.classes).for_each(|(mine, theirs)| mine.merge(theirs));
     }
 
-    /// All size classes as one group.
+    /// Returns all size classes as one group.
     pub(super) fn total(&self) -> Group {
         let mut total = Group::new(self.precision);
         self.classes.iter().for_each(|class| total.merge(class));
@@ -78,7 +78,7 @@ impl CoordinateStats {
     }
 }
 
-/// The coordinates that values represent, truncated to four decimals. Large integers may lie farther than decimals reach, as in
+/// Returns the coordinates that values represent, truncated to four decimals. Large integers may lie farther than decimals reach, as in
 /// `integers:1,7`; they become the farthest coordinate.
 fn in_four_decimals(values: &[Fixed; 3], encoding: Encoding) -> [Fixed; 3] {
     let most = Precision::FOUR.angstrom(Precision::FOUR.max_fixed());
@@ -90,8 +90,8 @@ fn in_four_decimals(values: &[Fixed; 3], encoding: Encoding) -> [Fixed; 3] {
     }
 }
 
-/// A 64-bit hash of a molecule's key. Reports show only the number of distinct hashes, so the algorithm may change. The probability
-/// that any two of a million molecules collide is 3 in 10⁸.
+/// Returns a 64-bit hash of a molecule's key. Reports show only the number of distinct hashes, so the algorithm may change. The
+/// probability that any two of a million molecules collide is 3 in 10⁸.
 fn molecule_hash(key: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(key.as_bytes());
@@ -200,7 +200,7 @@ impl Group {
         }
     }
 
-    /// The number of distinct molecules.
+    /// Returns the number of distinct molecules.
     pub(super) fn molecules(&self) -> u64 {
         self.molecules.len() as u64
     }
@@ -264,7 +264,7 @@ impl Axis {
         self.histogram.merge(&other.histogram);
     }
 
-    /// The number of characters that the stripped encoding saves: one per trailing zero, and the point if no decimal remains.
+    /// Returns the number of characters that the stripped encoding saves: one per trailing zero, and the point if no decimal remains.
     pub(super) fn stripped_characters(&self) -> u64 {
         let all = self.precision.decimals();
         let saved = |zeros: usize| (zeros + usize::from(zeros == all)) as u64;

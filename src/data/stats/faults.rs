@@ -86,7 +86,7 @@ struct SkeletonBonds {
 }
 
 impl FaultFinder {
-    /// The faults of a conformer whose atoms lie at `points`, in Å.
+    /// Returns the faults of a conformer whose atoms lie at `points`, in Å.
     pub fn find(&mut self, conformer: &Conformer, points: &[[f64; 3]]) -> ConformerFaults {
         let mut found = ConformerFaults::default();
         self.find_coincident(points, &mut found);
@@ -147,7 +147,7 @@ impl SkeletonBonds {
     }
 }
 
-/// The number of parts that bonds connect. A ring number may connect what a dot separates.
+/// Returns the number of parts that bonds connect. A ring number may connect what a dot separates.
 fn parts(skeleton: &str, bonds: &[[usize; 2]]) -> usize {
     let atoms = skeleton::atoms(skeleton).count();
     let mut together = UnionFind::new(atoms);
@@ -199,20 +199,21 @@ impl FaultStats {
         own.conformers.extend(more.conformers.iter().take(room).cloned());
     }
 
-    /// The counts.
+    /// Returns the counts.
     pub fn report(self) -> FaultReport {
         self.report
     }
 }
 
 impl FaultReport {
-    /// Whether no conformer has a fault.
+    /// Returns whether no conformer has a fault.
     pub fn is_empty(&self) -> bool {
         self.coincident_pairs + self.short_bonds + self.long_bonds == 0
     }
 }
 
-/// The bonded pairs of a skeleton, by the indices of its atoms. The skeleton is that of a text that was read, so its rings are closed.
+/// Returns the bonded pairs of a skeleton, by the indices of its atoms. The skeleton is that of a text that was read, so its rings are
+/// closed.
 fn bonds(skeleton: &str) -> Vec<[usize; 2]> {
     let mut walk = Walk::default();
     let mut atoms = 0;

@@ -32,7 +32,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// The quantiles of values, interpolated between neighbours (R's type 7); `None` without values.
+    /// Returns the quantiles of values, interpolated between neighbours (R's type 7); `None` without values.
     pub fn from_values(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -58,17 +58,17 @@ pub(crate) struct CoordinateHistogram {
 }
 
 impl CoordinateHistogram {
-    /// An empty histogram for coordinates with these decimals.
+    /// Returns an empty histogram for coordinates with these decimals.
     pub(crate) fn new(precision: Precision) -> Self {
         CoordinateHistogram { precision, bins: vec![0; BINS], below: 0, above: 0, extremes: None }
     }
 
-    /// The width of a bin, 0.1 Å in units of the last decimal.
+    /// Returns the width of a bin, 0.1 Å in units of the last decimal.
     fn width(&self) -> Fixed {
         self.precision.units_per_angstrom() / BINS_PER_ANGSTROM
     }
 
-    /// The end of the bins, 30 Å in units of the last decimal.
+    /// Returns the end of the bins, 30 Å in units of the last decimal.
     fn range(&self) -> Fixed {
         RANGE_ANGSTROM * self.precision.units_per_angstrom()
     }
@@ -104,12 +104,12 @@ impl CoordinateHistogram {
         self.extremes = Some((min.min(low), max.max(high)));
     }
 
-    /// The smallest and the largest value, exact; `None` without values.
+    /// Returns the smallest and the largest value, exact; `None` without values.
     pub(crate) fn extremes(&self) -> Option<(Fixed, Fixed)> {
         self.extremes
     }
 
-    /// The quantiles in Å, interpolated linearly within a bin, so accurate to 0.1 Å (less beyond ±30 Å). `None` without values.
+    /// Returns the quantiles in Å, interpolated linearly within a bin, so accurate to 0.1 Å (less beyond ±30 Å). `None` without values.
     pub(crate) fn quantiles(&self) -> Option<Quantiles> {
         Quantiles::by(|per_mille| self.quantile(per_mille))
     }
@@ -139,7 +139,7 @@ impl CoordinateHistogram {
         None
     }
 
-    /// The bins from the first to the last non-empty one.
+    /// Returns the bins from the first to the last non-empty one.
     pub(crate) fn view(&self) -> HistogramView {
         let first = self.bins.iter().position(|&n| n > 0).unwrap_or(0);
         let end = self.bins.iter().rposition(|&n| n > 0).map_or(first, |last| last + 1);
@@ -169,12 +169,12 @@ pub struct HistogramView {
 }
 
 impl HistogramView {
-    /// The number of values, including those outside the bins.
+    /// Returns the number of values, including those outside the bins.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum::<u64>() + self.below + self.above
     }
 
-    /// The share of each bin among all values.
+    /// Returns the share of each bin among all values.
     pub fn shares(&self) -> impl Iterator<Item = f64> + '_ {
         let all = self.total();
         self.counts.iter().map(move |&count| share(count, all))
@@ -198,12 +198,12 @@ impl Tally {
         }
     }
 
-    /// The values and their counts, in ascending order of values.
+    /// Returns the values and their counts, in ascending order of values.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.0.iter().map(|(&value, &count)| (value, count))
     }
 
-    /// The smallest and the largest value; `None` without values.
+    /// Returns the smallest and the largest value; `None` without values.
     pub fn extremes(&self) -> Option<(u32, u32)> {
         Some((*self.0.first_key_value()?.0, *self.0.last_key_value()?.0))
     }

@@ -30,18 +30,18 @@ impl Interval {
         Interval { low: self.low.clamp(low, high), high: self.high.clamp(low, high) }
     }
 
-    /// Whether the interval contains `value`.
+    /// Returns whether the interval contains `value`.
     pub fn contains(self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 }
 
-/// The two-sided standard normal quantile: 1.96 for `level` 0.95.
+/// Returns the two-sided standard normal quantile: 1.96 for `level` 0.95.
 pub(crate) fn normal_quantile(level: f64) -> f64 {
     Normal::standard().inverse_cdf(f64::midpoint(1.0, level))
 }
 
-/// The two-sided quantile of Student's t distribution with `freedom` degrees of freedom; `None` if `freedom` is 0.
+/// Returns the two-sided quantile of Student's t distribution with `freedom` degrees of freedom; `None` if `freedom` is 0.
 ///
 /// Above 1,000 degrees of freedom, the inverse of the incomplete beta function loses digits. There the result is the expansion
 /// `z + (z³ + z)/4ν + (5z⁵ + 16z³ + 3z)/96ν²` of Abramowitz and Stegun, 26.7.5, which is accurate to 10⁻⁸.
@@ -122,12 +122,12 @@ impl ClusterSums {
         self.nn += other.nn;
     }
 
-    /// The number of clusters.
+    /// Returns the number of clusters.
     pub fn clusters(&self) -> u64 {
         self.clusters
     }
 
-    /// The totals `Σy` and `Σn`.
+    /// Returns the totals `Σy` and `Σn`.
     pub fn totals(&self) -> (i128, u128) {
         (self.y, self.n)
     }
@@ -137,7 +137,7 @@ impl ClusterSums {
         (self.n > 0).then(|| self.y as f64 / self.n as f64)
     }
 
-    /// The standard error of the ratio `p`, robust against correlation within clusters; `None` with fewer than two clusters.
+    /// Returns the standard error of the ratio `p`, robust against correlation within clusters; `None` with fewer than two clusters.
     ///
     /// `sqrt(m/(m - 1) Σ(yᵢ - p nᵢ)²) / Σnᵢ` over `m` clusters: W. G. Cochran, Sampling Techniques, 3rd ed. (1977),
     /// section 3.12, without the finite population correction. The sum of squares is
@@ -160,7 +160,7 @@ impl ClusterSums {
         Some(Interval::around(self.ratio()?, quantile * self.standard_error()?))
     }
 
-    /// The interval of a share (`0 <= y <= n` in each cluster), within 0 to 1.
+    /// Returns the interval of a share (`0 <= y <= n` in each cluster), within 0 to 1.
     ///
     /// A share of exactly 0 or 1 has no spread between clusters. Then each cluster counts as one trial of [`wilson`], as if the
     /// units of a cluster always agreed. This gives an interval that is rather too wide than too narrow.
@@ -205,8 +205,8 @@ pub fn paired(differences: &[f64], level: f64) -> Option<PairedDifference> {
     Some(PairedDifference { pairs, mean, interval, p_value: p_value(mean, error, pairs - 1)? })
 }
 
-/// The two-sided p value of `estimate / error` under Student's t distribution. Without an error, it is 1 for an estimate of 0 and 0
-/// otherwise. `None` if `freedom` is 0.
+/// Returns the two-sided p value of `estimate / error` under Student's t distribution. Without an error, it is 1 for an estimate of 0 and
+/// 0 otherwise. `None` if `freedom` is 0.
 pub fn p_value(estimate: f64, error: f64, freedom: u64) -> Option<f64> {
     if error == 0.0 {
         return Some(if estimate == 0.0 { 1.0 } else { 0.0 });

@@ -24,7 +24,7 @@ pub use interval::Interval;
 pub use report::StatsReport;
 pub use texts::{TextReport, TextStats};
 
-/// The ratio of a count to another, 0 to 1; 0 if the other is 0.
+/// Returns the ratio of a count to another, 0 to 1; 0 if the other is 0.
 pub fn share(count: u64, of: u64) -> f64 {
     count as f64 / of.max(1) as f64
 }

@@ -25,12 +25,12 @@ impl Moments {
         self.squares += other.squares;
     }
 
-    /// The mean; `None` without values.
+    /// Returns the mean; `None` without values.
     pub(crate) fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The sample standard deviation, `sqrt((n Σx² - (Σx)²) / (n (n - 1)))`; `None` with fewer than two values.
+    /// Returns the sample standard deviation, `sqrt((n Σx² - (Σx)²) / (n (n - 1)))`; `None` with fewer than two values.
     ///
     /// The numerator is exact unless it exceeds 128 bits (about 10¹⁰ values of the largest magnitude).
     pub(crate) fn sd(&self) -> Option<f64> {

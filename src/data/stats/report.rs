@@ -132,7 +132,7 @@ pub struct AxisReport {
 }
 
 impl CoordinateStats {
-    /// The statistics of what was counted, with means, quantiles and 95 % intervals.
+    /// Returns the statistics of what was counted, with means, quantiles and 95 % intervals.
     pub fn report(&self) -> StatsReport {
         let classes = SIZE_CLASSES.iter().zip(&self.classes);
         StatsReport {
@@ -210,7 +210,7 @@ impl AxisReport {
 }
 
 impl Summary {
-    /// The summary of values whose `extremes` and `moments` are in a smaller unit, `scale` of which make one of the report;
+    /// Returns the summary of values whose `extremes` and `moments` are in a smaller unit, `scale` of which make one of the report;
     /// `quantiles` are in the unit of the report.
     fn of<T: Into<f64>>(
         extremes: Option<(T, T)>,

@@ -81,7 +81,7 @@ impl TextStats {
         mine.atoms_with_hydrogens += theirs.atoms_with_hydrogens;
     }
 
-    /// The counts.
+    /// Returns the counts.
     pub fn report(&self) -> TextReport {
         self.report
     }
@@ -103,7 +103,7 @@ fn judge(conformer: &Conformer) -> Verdict {
 }
 
 impl TextReport {
-    /// What a user should know about these texts before training on them or forcing their skeletons; empty if there is nothing.
+    /// Returns what a user should know about these texts before training on them or forcing their skeletons; empty if there is nothing.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.other_graph > 0 {

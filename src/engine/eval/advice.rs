@@ -28,7 +28,7 @@ fn advised_row(run: &RunReport) -> AdvisedRow<'_> {
     }
 }
 
-/// The runs whose self-check did not pass, with the source of their texts in that case.
+/// Returns the runs whose self-check did not pass, with the source of their texts in that case.
 pub(super) fn self_checks(runs: &[RunReport]) -> Vec<String> {
     let said = |run: &RunReport| self_check_note(&run.model, &run.label(), run.self_check.as_ref()?);
     runs.iter().filter_map(said).collect()

@@ -9,7 +9,7 @@ use drift_core::text::skeleton::placed;
 use drift_core::text::write;
 use drift_data::audit::{self, DriftHistogram};
 
-/// The drift of texts that have the skeletons of their prompts. Each text comes with its skeleton.
+/// Returns the drift of texts that have the skeletons of their prompts. Each text comes with its skeleton.
 ///
 /// # Errors
 /// If the tokenizer cannot encode a text.

@@ -30,7 +30,7 @@ impl EnergyAnswers {
         Ok(interrupted)
     }
 
-    /// The report on all runs, compared with the references of each molecule; `None` if the job was cancelled.
+    /// Returns the report on all runs, compared with the references of each molecule; `None` if the job was cancelled.
     ///
     /// # Errors
     /// The errors of [`Energies::of`].
@@ -47,7 +47,7 @@ impl EnergyAnswers {
     }
 }
 
-/// The answer; `None` if the job was cancelled.
+/// Returns the answer; `None` if the job was cancelled.
 fn unless_cancelled<T>(asked: Result<T>) -> Result<Option<T>> {
     match asked {
         Err(Error::Interrupted) => Ok(None),

@@ -45,7 +45,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// One line for each text, ordered by run, molecule and generation.
+    /// Returns one line for each text, ordered by run, molecule and generation.
     pub fn verdicts(&self) -> Vec<VerdictLine> {
         let mut lines: Vec<VerdictLine> = Vec::new();
         for texts in &self.by_text {
@@ -62,7 +62,7 @@ impl Evaluation {
         lines
     }
 
-    /// The distances of all pairs of a text and a reference, by molecule. Only of the first model.
+    /// Returns the distances of all pairs of a text and a reference, by molecule. Only of the first model.
     pub fn matrix(&self) -> RmsdMatrix<'_> {
         self.by_text.first().map(AuditedTexts::matrix).unwrap_or_default()
     }
@@ -84,8 +84,9 @@ pub fn evaluate(
     check(plan, molecules, kept)?;
     let environment = kept.environment();
     let references = molecules.prompt_references()?;
-    let judging = Judging { plan, molecules, references: &references };
-    let mut gathered = Gathered { inputs: inputs(&plan.generate, molecules), ..Gathered::default() };
+    let judging = JudgingInput { plan, molecules, references: &references };
+    let mut gathered =
+        EvaluationResults { inputs: inputs(&plan.generate, molecules), ..EvaluationResults::default() };
     for model in 0..plan.generate.models.len() {
         if !gathered.interrupted && !kept.lacks(model) {
             let loaded = generated(plan, model, molecules, kept, job)?;
@@ -118,7 +119,7 @@ pub fn evaluate(
         same_texts: gathered.same_texts,
         energy,
     };
-    let Gathered { texts, records: molecules, spans, by_text, .. } = gathered;
+    let EvaluationResults { texts, records: molecules, spans, by_text, .. } = gathered;
     Ok(Evaluation { report, texts, molecules, spans, by_text })
 }
 
@@ -177,7 +178,7 @@ fn generated(
 
 /// What texts are judged by.
 #[derive(Clone, Copy)]
-struct Judging<'e> {
+struct JudgingInput<'e> {
     plan: &'e EvalPlan,
     molecules: &'e Molecules,
     references: &'e PromptReferences,
@@ -185,7 +186,7 @@ struct Judging<'e> {
 
 /// The results of the models so far.
 #[derive(Default)]
-struct Gathered {
+struct EvaluationResults {
     runs: Vec<RunReport>,
     comparisons: Vec<PairedComparison>,
     likelihoods: Vec<Likelihood>,
@@ -204,16 +205,16 @@ struct Gathered {
     notes: Vec<String>,
 }
 
-impl Gathered {
+impl EvaluationResults {
     /// Judges all runs of a model and adds their results.
     fn add(
         &mut self,
-        judging: Judging<'_>,
+        judging: JudgingInput<'_>,
         mut loaded: LoadedModel,
         kept: &mut TextStore,
         job: &Job,
     ) -> Result<()> {
-        let Judging { plan, molecules, .. } = judging;
+        let JudgingInput { plan, molecules, .. } = judging;
         loaded.checkpoint.measure();
         self.interrupted = loaded.interrupted;
         self.inputs.append(&mut loaded.checkpoint.inputs);
@@ -252,7 +253,7 @@ impl Gathered {
     /// Adds the likelihood of the references under a model. Returns it by the SMILES of the prompt.
     fn add_likelihood(
         &mut self,
-        Judging { plan, molecules, .. }: Judging<'_>,
+        JudgingInput { plan, molecules, .. }: JudgingInput<'_>,
         loaded: &LoadedModel,
         kept: &mut TextStore,
     ) -> Result<BTreeMap<String, PromptNats>> {
@@ -273,7 +274,7 @@ impl Gathered {
     /// Judges the texts of a model's runs, and adds the results.
     fn add_judged(
         &mut self,
-        Judging { plan, molecules, references }: Judging<'_>,
+        JudgingInput { plan, molecules, references }: JudgingInput<'_>,
         loaded: &LoadedModel,
         runs: &[Run],
         nats: &BTreeMap<String, PromptNats>,
@@ -310,10 +311,10 @@ impl Gathered {
         Ok(())
     }
 
-    /// The report on energies; `None` if the job was interrupted.
+    /// Returns the report on energies; `None` if the job was interrupted.
     fn energy_report(
         &mut self,
-        Judging { plan, references, .. }: Judging<'_>,
+        JudgingInput { plan, references, .. }: JudgingInput<'_>,
         job: &Job,
     ) -> Result<Option<EnergyReport>> {
         let Some(energies) = plan.energy.as_ref().filter(|_| !self.interrupted) else { return Ok(None) };
@@ -323,7 +324,7 @@ impl Gathered {
     }
 }
 
-/// The texts of a run, to be judged.
+/// Returns the texts of a run, to be judged.
 fn row_texts(molecules: &Molecules, run: &Run, generation: GenerationRun) -> RowTexts {
     let texts = run.generated.samples.iter().zip(&run.written).map(|(sample, written)| {
         let molecule = &molecules.molecules[sample.prompt];
@@ -339,7 +340,7 @@ fn row_texts(molecules: &Molecules, run: &Run, generation: GenerationRun) -> Row
     RowTexts { run: generation, texts: texts.collect() }
 }
 
-/// The texts of a run that have the skeletons of their prompts.
+/// Returns the texts of a run that have the skeletons of their prompts.
 fn copied<'t>(
     molecules: &'t Molecules,
     run: &'t Run,

@@ -58,7 +58,7 @@ pub(super) fn score(
     Ok(())
 }
 
-/// The texts of a molecule's conformers.
+/// Returns the texts of a molecule's conformers.
 fn texts(checkpoint: &Checkpoint, molecule: &PromptMolecule) -> Result<Vec<Text>> {
     let tokenizer = &checkpoint.tokenizer;
     let text = |conformer: &Vec<[Fixed; 3]>| {
@@ -77,7 +77,7 @@ fn texts(checkpoint: &Checkpoint, molecule: &PromptMolecule) -> Result<Vec<Text>
     molecule.conformers.par_iter().map(text).collect()
 }
 
-/// The report on the scores, compared with the first model of the evaluation; `None` without reference conformers.
+/// Returns the report on the scores, compared with the first model of the evaluation; `None` without reference conformers.
 ///
 /// # Errors
 /// If a conformer cannot be encoded.

@@ -40,12 +40,12 @@ pub struct EvalPlan {
 }
 
 impl EvalPlan {
-    /// What the results for a molecule contain.
+    /// Returns what the results for a molecule contain.
     pub fn molecule_measures(&self) -> MoleculeMeasures<'_> {
         MoleculeMeasures { thresholds_angstrom: &self.thresholds, ensembles: &self.ensembles }
     }
 
-    /// How texts of an encoding are judged.
+    /// Returns how texts of an encoding are judged.
     pub(super) fn audit_plan(&self, encoding: Encoding) -> AuditPlan {
         let request = AuditRequest {
             thresholds: self.thresholds.clone(),

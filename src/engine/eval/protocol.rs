@@ -6,7 +6,7 @@ use crate::model::Synthetic;
 use crate::runs::protocol::generation_protocol;
 use drift_data::prompts::Molecules;
 
-/// The protocol of a plan for some molecules. `synthetic` is the shape if the weights are random.
+/// Returns the protocol of a plan for some molecules. `synthetic` is the shape if the weights are random.
 pub(super) fn protocol(plan: &EvalPlan, molecules: &Molecules, synthetic: Option<Synthetic>) -> Protocol {
     Protocol {
         generation: generation_protocol(&plan.generate, molecules, synthetic),

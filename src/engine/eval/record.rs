@@ -217,7 +217,7 @@ pub struct Likelihood {
 }
 
 impl RunReport {
-    /// What a run knows of its generation, with the verdicts on its texts and their drift.
+    /// Returns what a run knows of its generation, with the verdicts on its texts and their drift.
     pub(super) fn new(run: GenerationRun, judged: AuditRun, drift: DriftHistogram) -> Self {
         RunReport {
             lp: run.lp,
@@ -252,12 +252,12 @@ impl RunReport {
         }
     }
 
-    /// The name of the logit processor with its placeholder, as in `allowlist 0.0000,0.0000,0.0000`.
+    /// Returns the name of the logit processor with its placeholder, as in `allowlist 0.0000,0.0000,0.0000`.
     pub fn label(&self) -> String {
         self.row_label().processor()
     }
 
-    /// What is known of its texts.
+    /// Returns what is known of its texts.
     pub fn row_label(&self) -> RowLabel {
         RowLabel::new(&self.model, self.lp, self.placeholder.as_deref())
     }

@@ -15,7 +15,7 @@ use drift_data::prompts::PromptMolecule;
 const LOOKED_INTO: usize = 100;
 
 impl SameTexts {
-    /// An empty comparison with the texts of `other`.
+    /// Returns an empty comparison with the texts of `other`.
     pub(super) fn beside(other: &OtherTexts) -> Self {
         SameTexts { file: other.file.clone(), ..SameTexts::default() }
     }
@@ -52,7 +52,7 @@ impl SameTexts {
     }
 }
 
-/// The first difference between a text and the other text.
+/// Returns the first difference between a text and the other text.
 fn difference(
     plan: &GeneratePlan,
     checkpoint: &mut Checkpoint,
@@ -86,7 +86,7 @@ fn difference(
     })
 }
 
-/// The number of tokens before the first token in which a text differs from another, and the byte of the other text at which that
+/// Returns the number of tokens before the first token in which a text differs from another, and the byte of the other text at which that
 /// token begins. The first bytes of the text belong to the prompt, and the text may lack junk that the tokens contain.
 fn parting(tokens: &[String], (text, of_prompt): (&str, usize), theirs: &str) -> (usize, usize) {
     let common = text.bytes().zip(theirs.bytes()).take_while(|(a, b)| a == b).count();
@@ -106,8 +106,8 @@ fn parting(tokens: &[String], (text, of_prompt): (&str, usize), theirs: &str) ->
     (tokens.len(), place)
 }
 
-/// The place at which the texts differ. If a token of the other text covers this place and begins before it, this is the beginning
-/// of that token: `,-` differs from `,` and `0` where it begins, not after the comma.
+/// Returns the place at which the texts differ. If a token of the other text covers this place and begins before it, this is the
+/// beginning of that token: `,-` differs from `,` and `0` where it begins, not after the comma.
 fn longer_token(
     tokens: &[String],
     (number, place): (usize, usize),

@@ -48,15 +48,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether free rows wait for others, so that one pass reads several prompts. On a GPU a pass takes about the same time for one
-    /// prompt as for many. On the CPU the time depends on the number of tokens.
+    /// Returns whether free rows wait for others, so that one pass reads several prompts. On a GPU a pass takes about the same time for
+    /// one prompt as for many. On the CPU the time depends on the number of tokens.
     fn waits_for_more_room(&self) -> bool {
         let free = self.cache.rows() - self.rows.len();
         let wanted = (self.cache.rows() / ADMITTED_SHARE).min(self.waiting.len());
         !self.decoder.has_kernels() && !self.rows.is_empty() && free < wanted
     }
 
-    /// The number of texts that must enter together with this one, including itself.
+    /// Returns the number of texts that must enter together with this one, including itself.
     fn texts_together(&self, item: Item) -> usize {
         let group = |resampling: &Resampling| {
             let generations = self.prompts[item.prompt].generations;

@@ -17,8 +17,8 @@ pub(super) struct Backtracking {
 }
 
 impl Backtracking {
-    /// The atom from which the text is written again after a dead end at `place`. `None` if more than `times` the atoms of a conformer
-    /// would have been written in vain.
+    /// Returns the atom from which the text is written again after a dead end at `place`. `None` if more than `times` the atoms of a
+    /// conformer would have been written in vain.
     pub(super) fn target(&mut self, place: AtomPlace, times: u32) -> Option<usize> {
         let back = match self.last {
             Some((farthest, back)) if place.atom <= farthest => (GROWTH * back).max(1),
@@ -37,7 +37,7 @@ impl Backtracking {
 mod tests {
     use super::*;
 
-    /// An atom of the second conformer of a molecule with ten atoms.
+    /// Returns an atom of the second conformer of a molecule with ten atoms.
     fn at(atom: usize, has_numbers: bool) -> AtomPlace {
         AtomPlace { atom: 10 + atom, first: 10, atoms: 10, has_numbers }
     }

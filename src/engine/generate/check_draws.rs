@@ -1,7 +1,7 @@
 //! Compares the draws of a device with those of the host, for the self-check of runs in which candle computes the steps. The same
 //! logits must give the same tokens.
 
-use super::compared::Compared;
+use super::compared::StepComparison;
 use super::head::rows_of_logits;
 use super::on_device::Starter;
 use super::{Options, Prompt};
@@ -24,8 +24,8 @@ pub(super) fn check_draws(
     decoder: &Decoder,
     (prompts, options): (&[Prompt], &Options),
     positions: usize,
-) -> Result<Compared> {
-    let mut compared = Compared::new(decoder, prompts.len(), options);
+) -> Result<StepComparison> {
+    let mut compared = StepComparison::new(decoder, prompts.len(), options);
     if prompts.is_empty() {
         return Ok(compared);
     }

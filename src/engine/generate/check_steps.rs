@@ -5,7 +5,7 @@
 //! under the host's mask, and follows forced runs. Then text, place in the automaton and end must be the same as on the device. So
 //! the first difference is found in the step that makes it, and rounding never makes the two texts diverge.
 
-use super::compared::{BothLogits, Compared};
+use super::compared::{BothLogits, StepComparison};
 use super::evidence::{ComparedChoice, Evidence};
 use super::f32_reference::{F32Reference, InF32, errors, is_rounding};
 use super::head::{Choice, rows_of_logits};
@@ -30,9 +30,9 @@ pub(super) fn check_steps(
     (prompts, options): (&[Prompt], &Options),
     steps: usize,
     evidence: &mut Evidence<'_>,
-) -> Result<Compared> {
+) -> Result<StepComparison> {
     let mut beside = DeviceComparison::new(starter, decoder, (prompts, options))?;
-    let mut compared = Compared::new(decoder, beside.rows.len(), options);
+    let mut compared = StepComparison::new(decoder, beside.rows.len(), options);
     evidence.begin(prompts, options);
     let mut left = steps;
     let most = beside.most_steps(steps);
@@ -104,19 +104,19 @@ impl<'c> DeviceComparison<'c> {
         Ok(DeviceComparison { decoder, options, _cache: cache, device, candle, reference, rows, left, work })
     }
 
-    /// An upper bound of the steps for `steps` steps after the prompts, which are read some tokens at a time.
+    /// Returns an upper bound of the steps for `steps` steps after the prompts, which are read some tokens at a time.
     fn most_steps(&self, steps: usize) -> usize {
         let unread =
             self.left.iter().map(|row| row.count.saturating_sub(row.read) as usize).max().unwrap_or(0);
         4 * (steps + unread)
     }
 
-    /// Whether a row has not read its whole prompt yet.
+    /// Returns whether a row has not read its whole prompt yet.
     fn reads_prompts(&self) -> bool {
         self.rows.iter().zip(&self.left).any(|(row, left)| row.end.is_none() && left.read < left.prompt)
     }
 
-    /// The text of a row as the memory of the device should contain it.
+    /// Returns the text of a row as the memory of the device should contain it.
     fn text(&self, at: usize) -> Vec<u32> {
         let row = &self.rows[at];
         let (tokens, forced) = row.so_far();
@@ -126,7 +126,12 @@ impl<'c> DeviceComparison<'c> {
     }
 
     /// Does one step. Returns whether something differs.
-    fn step(&mut self, step: usize, compared: &mut Compared, evidence: &mut Evidence<'_>) -> Result<bool> {
+    fn step(
+        &mut self,
+        step: usize,
+        compared: &mut StepComparison,
+        evidence: &mut Evidence<'_>,
+    ) -> Result<bool> {
         let slots = self.device.step.slots();
         let before: Vec<Vec<u32>> = (0..self.rows.len()).map(|at| self.text(at)).collect();
         // Compares the tokens that were forced after the prompts.
@@ -160,13 +165,13 @@ impl<'c> DeviceComparison<'c> {
         self.texts(compared)
     }
 
-    /// The tokens that each running row read in a step; `None` if the device's numbers are impossible.
+    /// Returns the tokens that each running row read in a step; `None` if the device's numbers are impossible.
     fn reads(
         &mut self,
         (old, now): (&[DeviceRow], &[DeviceRow]),
         texts: &[Vec<u32>],
         (step, slots): (usize, u64),
-        compared: &mut Compared,
+        compared: &mut StepComparison,
     ) -> Option<Vec<RowRead>> {
         let mut reads = Vec::new();
         let mut total = 0;
@@ -204,7 +209,7 @@ impl<'c> DeviceComparison<'c> {
         &mut self,
         (step, at): (usize, usize),
         logits: BothLogits<'_>,
-        compared: &mut Compared,
+        compared: &mut StepComparison,
         evidence: &mut Evidence<'_>,
     ) -> Result<bool> {
         let position = self.rows[at].written();
@@ -265,7 +270,7 @@ impl<'c> DeviceComparison<'c> {
         &mut self,
         (at, position, worst): (usize, usize, usize),
         logits: BothLogits<'_>,
-        compared: &mut Compared,
+        compared: &mut StepComparison,
     ) -> Result<Option<InF32>> {
         if !compared.is_bf16 {
             return Ok(Some(InF32::NotAsked));
@@ -280,8 +285,8 @@ impl<'c> DeviceComparison<'c> {
         Ok((!is_rounding(&doubt)).then_some(in_f32))
     }
 
-    /// Whether text, state or end of a row differs from the host's.
-    fn texts(&mut self, compared: &mut Compared) -> Result<bool> {
+    /// Returns whether text, state or end of a row differs from the host's.
+    fn texts(&mut self, compared: &mut StepComparison) -> Result<bool> {
         let (ends, now) = (self.device.step.ends()?, self.device.step.rows()?);
         for (at, (row, end)) in self.rows.iter().zip(&ends).enumerate() {
             if !self.device.running.contains(&at) {
@@ -327,7 +332,7 @@ impl<'c> DeviceComparison<'c> {
     }
 
     /// Compares the device's counters with the host's.
-    fn counters(&mut self, compared: &mut Compared) -> Result<()> {
+    fn counters(&mut self, compared: &mut StepComparison) -> Result<()> {
         let (found, expected) = (self.device.step.work()?, self.work);
         if found != expected {
             compared.differs(format!("it counted {found:?}, the host {expected:?}"));

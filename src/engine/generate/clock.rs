@@ -47,12 +47,12 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// The sum of all phases.
+    /// Returns the sum of all phases.
     pub fn total(&self) -> Second {
         self.start + self.prefill + self.forward + self.logit_processor + self.sampling + self.other
     }
 
-    /// The times in the order of [`Phase`].
+    /// Returns the times in the order of [`Phase`].
     fn each(&mut self) -> [&mut Second; 6] {
         let Timing { start, prefill, forward, logit_processor, sampling, other } = self;
         [start, prefill, forward, logit_processor, sampling, other]
@@ -63,7 +63,7 @@ impl Timing {
         self.each().into_iter().zip(more.each()).for_each(|(sum, more)| *sum += *more);
     }
 
-    /// The times since `before`, an earlier state of the same clock.
+    /// Returns the times since `before`, an earlier state of the same clock.
     pub(super) fn since(mut self, before: &Timing) -> Timing {
         let mut before = *before;
         self.each().into_iter().zip(before.each()).for_each(|(sum, less)| *sum -= *less);
@@ -130,7 +130,7 @@ impl Clock {
         }
     }
 
-    /// The first step begins now: the time before it belongs to no batch.
+    /// Begins the first step now: the time before it belongs to no batch.
     pub(super) fn started(&mut self) {
         self.lap(Phase::Start, 0);
         // The same moment as in the lap, so that no time is lost between the two.

@@ -10,7 +10,7 @@ const BEST: usize = 8;
 
 /// The result of a comparison.
 #[derive(Debug, Default)]
-pub(super) struct Compared {
+pub(super) struct StepComparison {
     pub rows: usize,
     pub choices: usize,
     pub is_drawn: bool,
@@ -26,21 +26,21 @@ pub(super) struct Compared {
     pub problem: Option<String>,
 }
 
-impl Compared {
-    /// An empty comparison of `rows` rows.
+impl StepComparison {
+    /// Returns an empty comparison of `rows` rows.
     pub(super) fn new(decoder: &Decoder, rows: usize, options: &Options) -> Self {
         let is_bf16 = decoder.device().dtype() == candle_core::DType::BF16;
         let bound = bound(decoder.config(), is_bf16);
-        Compared {
+        StepComparison {
             rows,
             bound,
             is_bf16,
             is_drawn: options.sampling.temperature.is_some(),
-            ..Compared::default()
+            ..StepComparison::default()
         }
     }
 
-    /// The root mean square of the differences, as a fraction of the root mean square of the logits.
+    /// Returns the root mean square of the differences, as a fraction of the root mean square of the logits.
     pub(super) fn mean(&self) -> f64 {
         if self.squares.1 > 0.0 { (self.squares.0 / self.squares.1).sqrt() } else { 0.0 }
     }
@@ -84,12 +84,12 @@ pub(super) struct BothLogits<'l> {
 }
 
 impl BothLogits<'_> {
-    /// The id and both logits at an index.
+    /// Returns the id and both logits at an index.
     pub(super) fn of(&self, slot: usize) -> (u32, f32, f32) {
         (self.ids.map_or(slot as u32, |ids| ids[slot]), self.device[slot], self.candle[slot])
     }
 
-    /// The indices of candle's largest logits.
+    /// Returns the indices of candle's largest logits.
     pub(super) fn best(&self) -> Vec<usize> {
         let mut best: Vec<usize> = (0..self.candle.len()).collect();
         if best.len() > BEST {
@@ -111,11 +111,10 @@ impl BothLogits<'_> {
     }
 }
 
-/// The largest difference of a logit between two implementations that rounding explains, as a fraction of the largest absolute
-/// logit of its row. Numbers are rounded to their type about eight times per layer and four times outside the layers. These errors
-/// of one unit each add up like the steps of a random walk. In f32 a sum of n terms has an additional error of √n units; in bf16
-/// the error of sums, which are f32, is negligible. Four times the result is allowed, because the largest of many differences is
-/// compared.
+/// Returns the largest difference of a logit between two implementations that rounding explains, as a fraction of the largest absolute
+/// logit of its row. Numbers are rounded to their type about eight times per layer and four times outside the layers. These errors of one
+/// unit each add up like the steps of a random walk. In f32 a sum of n terms has an additional error of √n units; in bf16 the error of
+/// sums, which are f32, is negligible. Four times the result is allowed, because the largest of many differences is compared.
 ///
 /// In bf16 the bound is 0.05 for 5 layers and 0.12 for 28. Most choices differ by a tenth to a third of it. But on a trained
 /// model's own texts up to one choice in a hundred exceeds it by rounding alone (`tests/python/bf16_bound.py`). Then f32 decides

@@ -13,7 +13,7 @@ pub(super) struct TokenLog {
 }
 
 impl TokenLog {
-    /// The values for `token`, which was chosen under `mask`.
+    /// Returns the values for `token`, which was chosen under `mask`.
     pub(super) fn new(logits: &[f32], token: u32, mask: Mask<'_>, sampling: &Sampling) -> Self {
         let best = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let sum = |temperature: f64| total(logits.iter().copied(), best, temperature);
@@ -34,8 +34,8 @@ fn total(logits: impl Iterator<Item = f32>, best: f32, temperature: f64) -> f64 
     logits.map(|logit| (f64::from(logit - best) / temperature).exp()).sum()
 }
 
-/// The natural logarithm of the share of the softmax of `logits / temperature` that `mask` allows, given the largest logit and the
-/// sum over all logits.
+/// Returns the natural logarithm of the share of the softmax of `logits / temperature` that `mask` allows, given the largest logit and
+/// the sum over all logits.
 fn log_allowed(logits: &[f32], mask: Mask<'_>, (best, of_all): (f32, f64), temperature: f64) -> f64 {
     let of_ids = |ids: &[u32]| -> f64 {
         let known = || ids.iter().filter_map(|id| logits.get(*id as usize).copied());

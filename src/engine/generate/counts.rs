@@ -80,7 +80,7 @@ impl WorkCounts {
         self.each().into_iter().zip(more.each()).for_each(|(sum, more)| *sum += *more);
     }
 
-    /// The work since `before`, an earlier state of the same counters.
+    /// Returns the work since `before`, an earlier state of the same counters.
     pub(super) fn since(mut self, before: &WorkCounts) -> WorkCounts {
         let mut before = *before;
         self.each().into_iter().zip(before.each()).for_each(|(sum, less)| *sum -= *less);
@@ -96,8 +96,8 @@ impl WorkCounts {
         self.keys_seen += tokens * length + tokens * (tokens + 1) / 2;
     }
 
-    /// The least memory traffic and arithmetic of this work by a model of this shape, given the bytes per number of its matrices and
-    /// of its cache. `None` if [`WorkCounts::positions`] is 0: then no token went through the layers, or the engine did not count
+    /// Returns the least memory traffic and arithmetic of this work by a model of this shape, given the bytes per number of its matrices
+    /// and of its cache. `None` if [`WorkCounts::positions`] is 0: then no token went through the layers, or the engine did not count
     /// them.
     pub fn traffic(&self, config: &Config, (of_weights, of_cache): (usize, usize)) -> Option<Traffic> {
         if self.positions == 0 {

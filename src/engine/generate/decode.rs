@@ -6,9 +6,9 @@ use rayon::prelude::*;
 
 use super::clock::{Clock, Phase};
 use super::groups::Groups;
-use super::head::{Choice, Logits, Want, lasts, most_likely_after, pick};
+use super::head::{Choice, Logits, NeededLogits, lasts, most_likely_after, pick};
 use super::on_device::{DeviceWork, OnDevice, Starter, given_up};
-use super::row::{Drawn, Row};
+use super::row::{DrawOutcome, Row};
 use super::schedule::{Slots, TextQueue, longest_first};
 use super::self_check::trusted;
 use super::sink::{SentSoFar, TextDelta, TextSink};
@@ -143,7 +143,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// One forward pass over the pending tokens, and one new token for each row that does not wait for its group.
+    /// Runs a forward pass over the pending tokens, and draws one new token for each row that does not wait for its group.
     fn step(&mut self) -> Result<()> {
         let mut rows = std::mem::take(&mut self.rows);
         let mut fed: Vec<&mut Row<'a>> =
@@ -155,7 +155,7 @@ impl<'a> Run<'a> {
         passed
     }
 
-    /// One step of `rows`.
+    /// Runs one step of `rows`.
     fn pass(&mut self, rows: &mut [&mut Row<'a>]) -> Result<()> {
         let count = rows.len();
         let pending: Vec<Vec<u32>> = rows.iter_mut().map(|row| std::mem::take(&mut row.pending)).collect();
@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
         self.counts.decode_steps += 1;
         self.counts.row_passes += count as u64;
         self.clock.lap(Phase::Forward, count);
-        let wants: Vec<Want<'a>> = rows.iter().map(|row| Want::from_row(row)).collect();
+        let wants: Vec<NeededLogits<'a>> = rows.iter().map(|row| NeededLogits::from_row(row)).collect();
         self.clock.lap(Phase::LogitProcessor, count);
         // Either for all rows or for none, because the logits are one tensor, on the device or on the host.
         let stays = !logs && self.sampler.is_some() && rows.iter().zip(&wants).all(may_stay);
@@ -257,7 +257,12 @@ impl<'a> Run<'a> {
     }
 
     /// Draws tokens and advances the logit processors. Rows that wait for their group keep their logits instead.
-    fn choose(&mut self, mut logits: Logits, wants: &[Want<'a>], rows: &mut [&mut Row<'a>]) -> Result<()> {
+    fn choose(
+        &mut self,
+        mut logits: Logits,
+        wants: &[NeededLogits<'a>],
+        rows: &mut [&mut Row<'a>],
+    ) -> Result<()> {
         let count = rows.len();
         for (at, row) in rows.iter_mut().enumerate() {
             if row.end.is_none() && self.groups.waits(row) {
@@ -280,9 +285,9 @@ impl<'a> Run<'a> {
         self.clock.lap(Phase::Sampling, count);
         let context = self.decoder.config().max_position_embeddings;
         for ((row, drawn), there) in rows.iter_mut().zip(drawn).zip(there) {
-            match drawn.or(there.map(|token| (Drawn::Token(token), false))) {
-                Some((Drawn::Token(token), forced)) => row.take(token, forced, true),
-                Some((Drawn::DeadEnd { atom }, _)) => {
+            match drawn.or(there.map(|token| (DrawOutcome::Token(token), false))) {
+                Some((DrawOutcome::Token(token), forced)) => row.take(token, forced, true),
+                Some((DrawOutcome::DeadEnd { atom }, _)) => {
                     **row = row.back_at(atom, context);
                     // The last token that is kept is read again, together with the forced tokens after it.
                     self.cache.shorten(row.slot, row.prompt.tokens.len() + row.written() - 1);
@@ -330,7 +335,7 @@ impl<'a> Run<'a> {
                 let Some(held) = row.held.take() else { return Ok(()) };
                 let choice = Choice::new(&held, row.prompt.constraint.mask(&row.state));
                 // Texts that are weighted together do not go back.
-                if let (Drawn::Token(token), forced) = choose_one(row, choice, Some(&held))? {
+                if let (DrawOutcome::Token(token), forced) = choose_one(row, choice, Some(&held))? {
                     row.take(token, forced, true);
                 }
                 Ok(())
@@ -340,7 +345,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The places among the pending tokens at which the model's own choice is requested.
+/// Returns the places among the pending tokens at which the model's own choice is requested.
 fn asked(rows: &mut [&mut Row<'_>]) -> Vec<LogitsRequest> {
     let of_row = |(row, asked): (usize, &mut &mut Row<'_>)| {
         asked.asked().into_iter().map(move |(place, back)| LogitsRequest { row, place, back })
@@ -348,7 +353,7 @@ fn asked(rows: &mut [&mut Row<'_>]) -> Vec<LogitsRequest> {
     rows.iter_mut().enumerate().flat_map(of_row).collect()
 }
 
-/// The draw of a row's next token from all tokens except a list.
+/// Returns the draw of a row's next token from all tokens except a list.
 fn row_draw<'r>(row: &'r Row<'_>) -> RowDraw<'r> {
     let excluded = match row.prompt.constraint.mask(&row.state) {
         Mask::Except(ids) => ids,
@@ -357,27 +362,27 @@ fn row_draw<'r>(row: &'r Row<'_>) -> RowDraw<'r> {
     RowDraw { noise: &row.noise, position: row.written(), excluded }
 }
 
-/// Whether a row needs no logits of the whole vocabulary on the host: it needs none, or few, or a draw from all tokens except a
+/// Returns whether a row needs no logits of the whole vocabulary on the host: it needs none, or few, or a draw from all tokens except a
 /// list.
-fn may_stay((row, want): (&&mut Row<'_>, &Want<'_>)) -> bool {
+fn may_stay((row, want): (&&mut Row<'_>, &NeededLogits<'_>)) -> bool {
     let constraint = &row.prompt.constraint;
     let draws = || matches!(constraint.mask(&row.state), Mask::Any | Mask::Except(_));
-    !matches!(want, Want::Full) || (row.end.is_none() && !constraint.wants_argmax() && draws())
+    !matches!(want, NeededLogits::Full) || (row.end.is_none() && !constraint.wants_argmax() && draws())
 }
 
-/// The next token of a row, or a dead end, and whether the token was forced. `full` has all logits, if they are known.
-fn choose_one(row: &mut Row<'_>, choice: Choice<'_>, full: Option<&[f32]>) -> Result<(Drawn, bool)> {
+/// Returns the next token of a row, or a dead end, and whether the token was forced. `full` has all logits, if they are known.
+fn choose_one(row: &mut Row<'_>, choice: Choice<'_>, full: Option<&[f32]>) -> Result<(DrawOutcome, bool)> {
     let narrowed = if row.logs() { row.narrowed() } else { None };
     let (drawn, forced) = match choice {
         Choice::Forced(token) => {
             if let (true, Some(full)) = (row.watches(token), full) {
                 row.prefer(row.written(), most_likely(Candidates::Except(full, &[]))?);
             }
-            (Drawn::Token(token), true)
+            (DrawOutcome::Token(token), true)
         }
         Choice::Draw(candidates) => (row.draw(candidates)?, false),
     };
-    if let (true, Some(full), Drawn::Token(token)) = (row.logs(), full, drawn) {
+    if let (true, Some(full), DrawOutcome::Token(token)) = (row.logs(), full, drawn) {
         let constraint = &*row.prompt.constraint;
         // An empty list is a dead end, where the constraint's own mask decides.
         let ids = narrowed.as_deref().filter(|ids| !ids.is_empty());

@@ -53,7 +53,7 @@ impl VerdictKey<'_> {
         Some((folder.join(format!("{}.json", &name[..NAME_CHARACTERS])), of))
     }
 
-    /// The verdict of an earlier run; `None` if there is none, or its file is incomplete or belongs to another key.
+    /// Returns the verdict of an earlier run; `None` if there is none, or its file is incomplete or belongs to another key.
     pub(super) fn kept(&self, folder: &Path) -> Option<SelfCheck> {
         let (file, of) = self.file(folder)?;
         let kept: KeptVerdict = serde_json::from_slice(&read_to_limit(&file, MOST_BYTES).ok()?).ok()?;

@@ -42,7 +42,7 @@ impl InF32 {
         }
     }
 
-    /// All logits, if they are known.
+    /// Returns all logits, if they are known.
     pub(super) fn logits(self) -> Option<Vec<f32>> {
         match self {
             InF32::Logits(logits) => Some(logits),
@@ -56,7 +56,7 @@ impl<'d> F32Reference<'d> {
         F32Reference { decoder, widened: None }
     }
 
-    /// The logits after some tokens, for the ids or for the whole vocabulary.
+    /// Returns the logits after some tokens, for the ids or for the whole vocabulary.
     ///
     /// # Errors
     /// If the device fails.
@@ -72,7 +72,7 @@ impl<'d> F32Reference<'d> {
     }
 }
 
-/// The errors of two implementations relative to f32, as fractions of the largest f32 logit.
+/// Returns the errors of two implementations relative to f32, as fractions of the largest f32 logit.
 pub(super) fn errors(device: &[f32], candle: &[f32], exact: &[f32]) -> (f64, f64) {
     let scale =
         exact.iter().fold(f64::from(f32::MIN_POSITIVE), |most, logit| most.max(f64::from(logit.abs())));
@@ -84,7 +84,7 @@ pub(super) fn errors(device: &[f32], candle: &[f32], exact: &[f32]) -> (f64, f64
     (error(device), error(candle))
 }
 
-/// Whether the kernels are not much further from f32 than rounding takes candle's operations.
+/// Returns whether the kernels are not much further from f32 than rounding takes candle's operations.
 pub(super) fn is_rounding(doubt: &RecomputedChoice) -> bool {
     doubt.kernels_off <= MOST_OFF.min(MOST_TIMES * doubt.candle_off)
 }

@@ -17,7 +17,7 @@ pub(super) struct Groups {
     pub done: Vec<ResampledGroup>,
 }
 
-/// The key of a row's group.
+/// Returns the key of a row's group.
 fn key(row: &Row<'_>) -> Option<(usize, usize)> {
     row.group().map(|(prompt, generations)| (prompt, generations.start))
 }
@@ -30,13 +30,13 @@ impl Groups {
         }
     }
 
-    /// Whether the row has reached the end of the block at which its group meets.
+    /// Returns whether the row has reached the end of the block at which its group meets.
     pub(super) fn waits(&self, row: &Row<'_>) -> bool {
         let group = key(row).and_then(|key| self.open.get(&key));
         group.is_some_and(|group| row.blocks >= group.blocks)
     }
 
-    /// Whether a row that has ended is still needed by its group.
+    /// Returns whether a row that has ended is still needed by its group.
     pub(super) fn keeps(&self, row: &Row<'_>) -> bool {
         key(row).is_some_and(|key| self.open.contains_key(&key))
     }
@@ -84,7 +84,7 @@ impl Groups {
     }
 }
 
-/// The logarithms of the weights of some rows.
+/// Returns the logarithms of the weights of some rows.
 fn logs(rows: &[Row<'_>], members: &[usize]) -> Vec<f64> {
     members.iter().map(|at| rows[*at].log_weight).collect()
 }

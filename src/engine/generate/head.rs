@@ -12,7 +12,7 @@ use drift_core::sampling::{Candidates, most_likely};
 
 /// The logits that a row needs from the LM head.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Want<'p> {
+pub(super) enum NeededLogits<'p> {
     /// None: the token is known.
     Forced(u32),
     /// The logits of these ids.
@@ -21,19 +21,19 @@ pub(super) enum Want<'p> {
     Full,
 }
 
-impl<'p> Want<'p> {
-    /// The logits that the constraint of a row needs.
+impl<'p> NeededLogits<'p> {
+    /// Returns the logits that the constraint of a row needs.
     pub(super) fn from_row(row: &Row<'p>) -> Self {
         let constraint = &row.prompt.constraint;
         if row.logs() || constraint.wants_argmax() {
-            return Want::Full;
+            return NeededLogits::Full;
         }
         match constraint.mask(&row.state) {
-            Mask::Forced(token) if row.watches(token) => Want::Full,
-            Mask::Forced(token) => Want::Forced(token),
+            Mask::Forced(token) if row.watches(token) => NeededLogits::Full,
+            Mask::Forced(token) => NeededLogits::Forced(token),
             // Masks come before temperature, top-k and so on, so forbidden tokens have no influence.
-            Mask::Only(ids) => Want::Listed(ids),
-            Mask::Any | Mask::Except(_) => Want::Full,
+            Mask::Only(ids) => NeededLogits::Listed(ids),
+            Mask::Any | Mask::Except(_) => NeededLogits::Full,
         }
     }
 }
@@ -48,7 +48,7 @@ pub(super) enum Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// The choice that a mask leaves among all logits.
+    /// Returns the choice that a mask leaves among all logits.
     pub(super) fn new(full: &'a [f32], mask: Mask<'a>) -> Self {
         match mask {
             Mask::Any => Choice::Draw(Candidates::Except(full, &[])),
@@ -58,7 +58,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// The choice that a mask leaves among the logits of some sorted ids, or among all logits if `known` is `None`.
+    /// Returns the choice that a mask leaves among the logits of some sorted ids, or among all logits if `known` is `None`.
     pub(super) fn of_known(logits: &'a [f32], known: Option<&'a [u32]>, mask: Mask<'a>) -> Self {
         match (known, mask) {
             (Some(known), Mask::Only(ids)) => Choice::Draw(Candidates::Listed { logits, known, ids }),
@@ -85,14 +85,19 @@ pub(super) struct Logits {
 }
 
 impl Logits {
-    /// The logits that the rows want, from the hidden states of their last tokens (`[rows, hidden]`).
+    /// Returns the logits that the rows want, from the hidden states of their last tokens (`[rows, hidden]`).
     ///
     /// If `stays`, the logits of rows that want all of them stay on the device that computed them.
-    pub(super) fn last(decoder: &Decoder, hidden: &Tensor, wants: &[Want<'_>], stays: bool) -> Result<Self> {
+    pub(super) fn last(
+        decoder: &Decoder,
+        hidden: &Tensor,
+        wants: &[NeededLogits<'_>],
+        stays: bool,
+    ) -> Result<Self> {
         let vocab = decoder.config().vocab_size;
         let mut known: Vec<u32> = Vec::new();
         for want in wants {
-            if let Want::Listed(ids) = want {
+            if let NeededLogits::Listed(ids) = want {
                 known.extend_from_slice(ids);
             }
         }
@@ -102,8 +107,9 @@ impl Logits {
         known.retain(|id| (*id as usize) < vocab);
         // Selected rows of the head are faster only if they are few, because the whole head is read in one piece.
         let are_few = known.len() * FEW_ROWS <= vocab && !known.is_empty();
-        let takes_listed = |want: &Want<'_>| matches!(want, Want::Listed(_)) && are_few;
-        let takes_full = |want: &Want<'_>| !matches!(want, Want::Forced(_)) && !takes_listed(want);
+        let takes_listed = |want: &NeededLogits<'_>| matches!(want, NeededLogits::Listed(_)) && are_few;
+        let takes_full =
+            |want: &NeededLogits<'_>| !matches!(want, NeededLogits::Forced(_)) && !takes_listed(want);
         let (full_rows, full_at) = positions(wants, takes_full);
         let (listed_rows, listed_at) = positions(wants, takes_listed);
         let (mut full, mut listed, mut on_device) = (Vec::new(), Vec::new(), None);
@@ -118,7 +124,7 @@ impl Logits {
         Ok(Logits { full, on_device, vocab, full_at, listed, known, listed_at })
     }
 
-    /// All logits of all fed tokens (`[tokens, hidden]`).
+    /// Returns all logits of all fed tokens (`[tokens, hidden]`).
     pub(super) fn all(decoder: &Decoder, hidden: &Tensor, feeds: &[Feed<'_>]) -> Result<Self> {
         let full = flat(&decoder.logits(hidden)?)?;
         let full_at = lasts(feeds).into_iter().map(Some).collect();
@@ -127,23 +133,23 @@ impl Logits {
         Ok(Logits { full, on_device: None, vocab, full_at, listed, known, listed_at })
     }
 
-    /// The number of computed logits, summed over the rows of the batch.
+    /// Returns the number of computed logits, summed over the rows of the batch.
     pub(super) fn rows(&self) -> usize {
         self.full.len() + self.stayed() + self.listed.len()
     }
 
-    /// The number of rows of the LM head's weights that were read.
+    /// Returns the number of rows of the LM head's weights that were read.
     pub(super) fn weights(&self) -> usize {
         let full = if self.full.is_empty() && self.on_device.is_none() { 0 } else { self.vocab };
         full + if self.listed.is_empty() { 0 } else { self.known.len() }
     }
 
-    /// The number of logits that stayed on the device.
+    /// Returns the number of logits that stayed on the device.
     fn stayed(&self) -> usize {
         self.on_device.as_ref().map_or(0, Tensor::elem_count)
     }
 
-    /// All logits that stayed on the device, `[rows, vocab]`, and for each row of the batch its index there.
+    /// Returns all logits that stayed on the device, `[rows, vocab]`, and for each row of the batch its index there.
     pub(super) fn on_device(&self) -> Option<(&Tensor, &[Option<usize>])> {
         Some((self.on_device.as_ref()?, &self.full_at))
     }
@@ -159,28 +165,28 @@ impl Logits {
         Ok(())
     }
 
-    /// All logits after the last token of a row, if they are on the host.
+    /// Returns all logits after the last token of a row, if they are on the host.
     pub(super) fn full(&self, row: usize) -> Option<&[f32]> {
         self.before_last(row, 0)
     }
 
-    /// All logits `back` tokens before the last one of a row, if they are on the host.
+    /// Returns all logits `back` tokens before the last one of a row, if they are on the host.
     pub(super) fn before_last(&self, row: usize, back: usize) -> Option<&[f32]> {
         let at = self.full_at[row]?.checked_sub(back)?;
         self.full.get(at * self.vocab..(at + 1) * self.vocab)
     }
 
-    /// The choice for a row that wanted `want`.
+    /// Returns the choice for a row that wanted `want`.
     pub(super) fn choice<'a>(
         &'a self,
         row: usize,
-        want: Want<'a>,
+        want: NeededLogits<'a>,
         prompt: &'a Prompt,
         state: &State,
     ) -> Choice<'a> {
         match (want, self.listed_at[row], self.full(row)) {
-            (Want::Forced(token), ..) => Choice::Forced(token),
-            (Want::Listed(ids), Some(at), _) => {
+            (NeededLogits::Forced(token), ..) => Choice::Forced(token),
+            (NeededLogits::Listed(ids), Some(at), _) => {
                 let logits = &self.listed[at * self.known.len()..(at + 1) * self.known.len()];
                 Choice::Draw(Candidates::Listed { logits, known: &self.known, ids })
             }
@@ -189,8 +195,11 @@ impl Logits {
     }
 }
 
-/// The rows that satisfy `passes`, and for each row its index among them.
-fn positions(wants: &[Want<'_>], passes: impl Fn(&Want<'_>) -> bool) -> (Vec<u32>, Vec<Option<usize>>) {
+/// Returns the rows that satisfy `passes`, and for each row its index among them.
+fn positions(
+    wants: &[NeededLogits<'_>],
+    passes: impl Fn(&NeededLogits<'_>) -> bool,
+) -> (Vec<u32>, Vec<Option<usize>>) {
     let mut rows = Vec::new();
     let at = (0u32..).zip(wants).map(|(row, want)| {
         passes(want).then(|| {
@@ -212,7 +221,7 @@ pub(super) fn lasts(feeds: &[Feed<'_>]) -> Vec<usize> {
     feeds.iter().map(last).collect()
 }
 
-/// The most likely token of the unmasked model after each of the hidden states `rows`.
+/// Returns the most likely token of the unmasked model after each of the hidden states `rows`.
 pub(super) fn most_likely_after(decoder: &Decoder, hidden: &Tensor, rows: Vec<u32>) -> Result<Vec<u32>> {
     let logits = flat(&decoder.logits(&pick(hidden, rows)?)?)?;
     let rows = logits.par_chunks(decoder.config().vocab_size);
@@ -229,7 +238,7 @@ pub(super) fn pick(hidden: &Tensor, rows: Vec<u32>) -> Result<Tensor> {
     pick().map_err(failed)
 }
 
-/// The logits of some ids for each of the hidden states, or of the whole vocabulary.
+/// Returns the logits of some ids for each of the hidden states, or of the whole vocabulary.
 pub(super) fn rows_of_logits(
     decoder: &Decoder,
     hidden: &Tensor,

@@ -109,7 +109,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether all logits are computed at each token.
+    /// Returns whether all logits are computed at each token.
     fn logs(&self) -> bool {
         self.log_probabilities || self.resampling.is_some()
     }
@@ -249,7 +249,7 @@ impl Engine {
         Ok(Decoder::load(dir, device)?.into())
     }
 
-    /// The decoder that computes the logits.
+    /// Returns the decoder that computes the logits.
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
     }
@@ -294,7 +294,7 @@ impl Engine {
         self.run(prompts, options, Some(Starter { start, steps }), &mut NoSink, job)
     }
 
-    /// The reason why candle's operations had to do the steps of a GPU, if so.
+    /// Returns the reason why candle's operations had to do the steps of a GPU, if so.
     pub fn note(&self) -> Option<&str> {
         self.decoder.refusal()
     }

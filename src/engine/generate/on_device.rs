@@ -17,7 +17,7 @@ use drift_core::error::{Error, Result};
 /// slots for. candle reads longer prompts except for the last token, once for all texts of a molecule.
 const MOST_READ: usize = 256;
 
-/// Whether a device reads a prompt of this many tokens in its own steps.
+/// Returns whether a device reads a prompt of this many tokens in its own steps.
 pub(super) fn reads_prompt(tokens: usize) -> bool {
     tokens <= MOST_READ
 }
@@ -41,7 +41,7 @@ pub(super) struct OnDevice<'d> {
     counted: (WorkDone, u64),
 }
 
-/// The end of a prompt that a device reads.
+/// Returns the end of a prompt that a device reads.
 fn unread(tokens: &[u32]) -> &[u32] {
     let read_before = if reads_prompt(tokens.len()) { 0 } else { tokens.len() - 1 };
     &tokens[read_before..]
@@ -53,7 +53,7 @@ enum Rule<'p> {
     Any(u32),
 }
 
-/// The common rule; `None` if masks come from the host, or prompts differ in kind.
+/// Returns the common rule; `None` if masks come from the host, or prompts differ in kind.
 fn rule(prompts: &[Prompt]) -> Option<Rule<'_>> {
     let automata = prompts.iter().map(|prompt| match prompt.constraint.device_rule() {
         DeviceRule::Automaton(molecule_automaton) => Some(molecule_automaton),
@@ -70,7 +70,7 @@ fn rule(prompts: &[Prompt]) -> Option<Rule<'_>> {
     eos.iter().all(|other| *other == eos[0]).then_some(Rule::Any(eos[0]))
 }
 
-/// Whether a device can do all steps of a run: no feature needs the whole logits on the host, and the cache stays in place.
+/// Returns whether a device can do all steps of a run: no feature needs the whole logits on the host, and the cache stays in place.
 fn is_for_a_device(prompts: &[Prompt], options: &Options) -> bool {
     let asks = options.logs() || !options.watched.is_empty();
     !asks && options.room == Room::Static && rule(prompts).is_some()
@@ -88,7 +88,7 @@ pub(super) enum DeviceTask {
 }
 
 impl DeviceTask {
-    /// The work for a device in this run; `None` if candle and the host do everything.
+    /// Returns the work for a device in this run; `None` if candle and the host do everything.
     pub(super) fn new(prompts: &[Prompt], options: &Options) -> Option<Self> {
         match rule(prompts) {
             Some(Rule::Automaton(_)) => is_for_a_device(prompts, options).then_some(DeviceTask::Automaton),
@@ -200,7 +200,7 @@ impl<'d> OnDevice<'d> {
         Ok(OnDevice { step, table, running: BTreeSet::new(), counted: Default::default() })
     }
 
-    /// The initial state of a row on the device.
+    /// Returns the initial state of a row on the device.
     pub(super) fn entering<'r>(&self, row: &Row<'r>) -> EnteringText<'r> {
         let prompt = row.item.prompt;
         let place = self.table.as_ref().map_or(0, |table| table.start(prompt));
@@ -211,7 +211,7 @@ impl<'d> OnDevice<'d> {
         EnteringText { slot: row.slot, row: state, unread }
     }
 
-    /// The work since the last call.
+    /// Returns the work since the last call.
     pub(super) fn counts(&mut self, steps: u64) -> Result<WorkCounts> {
         let ((before, slots_before), now, slots) = (self.counted, self.step.work()?, self.step.slots());
         self.counted = (now, slots);

@@ -28,8 +28,8 @@ pub(super) struct Group {
     pub log_legal: f64,
 }
 
-/// The group of generation `generation`. The `generations` are split into as few groups of at most `draws` as possible, of sizes as
-/// even as possible.
+/// Returns the group of generation `generation`. The `generations` are split into as few groups of at most `draws` as possible, of sizes
+/// as even as possible.
 pub(super) fn group_of(generation: usize, generations: usize, draws: usize) -> Range<usize> {
     // In 128 bits, because products of two numbers may overflow 64.
     let (at, all) = (generation as u128, generations as u128);
@@ -41,7 +41,7 @@ pub(super) fn group_of(generation: usize, generations: usize, draws: usize) -> R
 }
 
 impl Group {
-    /// A group at its start.
+    /// Returns a group at its start.
     pub(super) fn new(generations: Range<usize>) -> Self {
         let least_effective = generations.len() as f64;
         Group { generations, blocks: 1, resamplings: 0, least_effective, log_legal: 0.0 }
@@ -54,7 +54,7 @@ impl Group {
         effective
     }
 
-    /// Whether the effective sample size is so low that the group must be resampled.
+    /// Returns whether the effective sample size is so low that the group must be resampled.
     pub(super) fn is_uneven(&self, effective: f64) -> bool {
         effective < LEAST_EFFECTIVE * self.generations.len() as f64
     }
@@ -78,7 +78,7 @@ impl Group {
     }
 }
 
-/// The largest logarithm; 0 if it is not finite.
+/// Returns the largest logarithm; 0 if it is not finite.
 fn highest(logs: &[f64]) -> f64 {
     let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if highest.is_finite() { highest } else { 0.0 }
@@ -91,14 +91,14 @@ fn weights(logs: &[f64]) -> Vec<f64> {
     if weights.iter().sum::<f64>() > 0.0 { weights } else { vec![1.0; logs.len()] }
 }
 
-/// The effective sample size, (Σw)² / Σw².
+/// Returns the effective sample size, (Σw)² / Σw².
 fn effective(logs: &[f64]) -> f64 {
     let weights = weights(logs);
     let sum: f64 = weights.iter().sum();
     sum * sum / weights.iter().map(|weight| weight * weight).sum::<f64>()
 }
 
-/// The number of successors of each text; they add up to the number of texts. `place` is from 0 to 1.
+/// Returns the number of successors of each text; they add up to the number of texts. `place` is from 0 to 1.
 fn successors(weights: &[f64], place: f64) -> Vec<usize> {
     let count = weights.len();
     // Equal weights must change nothing, but rounding could give one text two successors.
@@ -123,7 +123,7 @@ fn successors(weights: &[f64], place: f64) -> Vec<usize> {
     successors
 }
 
-/// The parent of each text. Texts with successors stay in place; the others are replaced by copies.
+/// Returns the parent of each text. Texts with successors stay in place; the others are replaced by copies.
 fn parents(successors: &[usize]) -> Vec<usize> {
     let copies = successors.iter().enumerate();
     let mut copies = copies.flat_map(|(at, count)| std::iter::repeat_n(at, count.saturating_sub(1)));

@@ -58,7 +58,7 @@ pub(super) struct Row<'p> {
 }
 
 impl<'p> Row<'p> {
-    /// A row whose prompt the model has read except for the last token.
+    /// Returns a row whose prompt the model has read except for the last token.
     pub(super) fn new(
         prompt: &'p Prompt,
         item: Item,
@@ -99,7 +99,7 @@ impl<'p> Row<'p> {
         row
     }
 
-    /// The number of tokens written so far, which is the position of the next one.
+    /// Returns the number of tokens written so far, which is the position of the next one.
     pub(super) fn written(&self) -> usize {
         self.tokens.len()
     }
@@ -163,17 +163,17 @@ impl<'p> Row<'p> {
         }
     }
 
-    /// The tokens written so far, and for each whether it was forced.
+    /// Returns the tokens written so far, and for each whether it was forced.
     pub(super) fn so_far(&self) -> (&[u32], &[bool]) {
         (&self.tokens, &self.forced)
     }
 
-    /// The same text from its beginning, in the same row of the cache. Used if the written tokens are not reliable.
+    /// Returns the same text from its beginning, in the same row of the cache. Used if the written tokens are not reliable.
     pub(super) fn anew(&self, context: usize) -> Self {
         Row { slot: self.slot, ..Row::new(self.prompt, self.item, self.options, context, true) }
     }
 
-    /// The same text up to an atom, with noise that no draw has used before. The model has read all of the text.
+    /// Returns the same text up to an atom, with noise that no draw has used before. The model has read all of the text.
     pub(super) fn back_at(&self, atom: usize, context: usize) -> Self {
         let kept = atom.checked_sub(1).map_or(0, |before| self.placed[before]);
         let mut row =
@@ -192,7 +192,7 @@ impl<'p> Row<'p> {
         row
     }
 
-    /// The tokens that the geometry leaves of those that the constraint's mask allows; `None` if it leaves all.
+    /// Returns the tokens that the geometry leaves of those that the constraint's mask allows; `None` if it leaves all.
     pub(super) fn narrowed(&mut self) -> Option<Vec<u32>> {
         let geometry = self.prompt.constraint.geometry()?;
         self.geometry.as_mut()?.allowed(geometry, &self.state)
@@ -200,31 +200,36 @@ impl<'p> Row<'p> {
 
     /// Draws a token. If the geometry excludes the one that the candidates give, it is drawn again among those that the geometry
     /// leaves, with the same noise. So a text whose numbers are all allowed does not depend on the geometry.
-    pub(super) fn draw(&mut self, candidates: Candidates<'_>) -> Result<Drawn> {
+    pub(super) fn draw(&mut self, candidates: Candidates<'_>) -> Result<DrawOutcome> {
         let (position, sampling) = (self.written(), &self.options.sampling);
         let token = draw(candidates, sampling, &mut self.noise, position)?;
         let (Some(row), Some(geometry)) = (&mut self.geometry, self.prompt.constraint.geometry()) else {
-            return Ok(Drawn::Token(token));
+            return Ok(DrawOutcome::Token(token));
         };
         if row.allows(geometry, &self.state, token) {
-            return Ok(Drawn::Token(token));
+            return Ok(DrawOutcome::Token(token));
         }
         let ids = row.allowed(geometry, &self.state).unwrap_or_default();
         if !ids.is_empty() {
-            return Ok(Drawn::Token(draw(candidates.among(&ids), sampling, &mut self.noise, position)?));
+            return Ok(DrawOutcome::Token(draw(
+                candidates.among(&ids),
+                sampling,
+                &mut self.noise,
+                position,
+            )?));
         }
         self.dead_ends.dead_ends += 1;
         // A greedy text would end in the same place, and texts that are weighted together advance together.
         let is_random = sampling.temperature.is_some() && self.options.resampling.is_none();
         if is_random && let Some(atom) = self.backtracking.target(row.place(geometry), self.options.backtrack)
         {
-            return Ok(Drawn::DeadEnd { atom });
+            return Ok(DrawOutcome::DeadEnd { atom });
         }
         row.release();
-        Ok(Drawn::Token(token))
+        Ok(DrawOutcome::Token(token))
     }
 
-    /// Whether probabilities are logged.
+    /// Returns whether probabilities are logged.
     pub(super) fn logs(&self) -> bool {
         self.logs.is_some()
     }
@@ -245,7 +250,7 @@ impl<'p> Row<'p> {
         (self.tokens, self.forced, self.end) = (text.tokens, text.forced, Some(end));
     }
 
-    /// The prompt's number and the generations of the group; `None` without resampling.
+    /// Returns the prompt's number and the generations of the group; `None` without resampling.
     pub(super) fn group(&self) -> Option<(usize, Range<usize>)> {
         let draws = self.options.resampling.as_ref()?.draws;
         Some((self.item.number, group_of(self.item.generation, self.prompt.generations, draws)))
@@ -258,7 +263,7 @@ impl<'p> Row<'p> {
         *self = Row { item, slot, noise, ..other.clone() };
     }
 
-    /// Whether the model's own choice is kept if `token` is forced.
+    /// Returns whether the model's own choice is kept if `token` is forced.
     pub(super) fn watches(&self, token: u32) -> bool {
         self.options.watched.binary_search(&token).is_ok()
     }
@@ -281,7 +286,7 @@ impl<'p> Row<'p> {
         Some(closing)
     }
 
-    /// The finished text.
+    /// Returns the finished text.
     pub(super) fn finish(self, end: End) -> GeneratedText {
         let (log_probabilities, log_allowed) = self.logs.unzip();
         GeneratedText {
@@ -300,7 +305,7 @@ impl<'p> Row<'p> {
 
 /// The outcome of a draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Drawn {
+pub(super) enum DrawOutcome {
     /// A token.
     Token(u32),
     /// No token is left, and the text is written again from an atom on.

@@ -27,7 +27,7 @@ struct MissingTexts {
 }
 
 impl MissingTexts {
-    /// The first missing generation from `generation` on.
+    /// Returns the first missing generation from `generation` on.
     fn from(&self, mut generation: usize) -> Option<usize> {
         let mut done = &self.done[self.done.partition_point(|known| *known < generation)..];
         while let Some((first, rest)) = done.split_first().filter(|(first, _)| **first == generation) {
@@ -48,13 +48,13 @@ pub(super) struct TextQueue {
 }
 
 impl TextQueue {
-    /// The text that starts next.
+    /// Returns the text that starts next.
     pub(super) fn front(&self) -> Option<Item> {
         let MissingTexts { prompt, number, .. } = *self.order.last()?;
         Some(Item { prompt, number, generation: self.next })
     }
 
-    /// The number of waiting texts. The sum saturates, so it may be too small if it exceeds the range of `usize`.
+    /// Returns the number of waiting texts. The sum saturates, so it may be too small if it exceeds the range of `usize`.
     pub(super) fn len(&self) -> usize {
         let all = self.order.iter().fold(0usize, |sum, lacking| {
             sum.saturating_add(lacking.generations.saturating_sub(lacking.done.len()))
@@ -86,7 +86,7 @@ impl Iterator for TextQueue {
     }
 }
 
-/// All generations that these prompts lack.
+/// Returns all generations that these prompts lack.
 pub(super) fn longest_first(prompts: &[Prompt]) -> TextQueue {
     let lacking = |prompt: usize| {
         let Prompt { number, generations, ref done, .. } = prompts[prompt];

@@ -22,7 +22,7 @@ pub struct Text {
 }
 
 impl Engine {
-    /// The negative log likelihood of each answer after its prompt, in nats, summed over its tokens, without a mask and at
+    /// Returns the negative log likelihood of each answer after its prompt, in nats, summed over its tokens, without a mask and at
     /// temperature 1.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::check_draws::check_draws;
 use super::check_report::SelfChecking;
 use super::check_steps::check_steps;
-use super::compared::Compared;
+use super::compared::StepComparison;
 use super::evidence::{Evidence, VerdictKey};
 use super::on_device::{DeviceTask, Starter, given_up};
 use super::{Options, Prompt};
@@ -36,7 +36,7 @@ const MOST_TOKENS: usize = 160;
 const LENGTHS: [usize; 3] = [0, 240, 640];
 
 /// Adds the result of a comparison to a check.
-fn add(compared: &Compared, check: &mut SelfCheck) {
+fn add(compared: &StepComparison, check: &mut SelfCheck) {
     check.rows = check.rows.max(compared.rows);
     check.choices += compared.choices;
     check.drawn += if compared.is_drawn { compared.choices } else { 0 };
@@ -64,7 +64,7 @@ pub(super) fn trusted<'g>(
     let task = DeviceTask::new(prompts, options).filter(|_| options.self_check.is_wanted);
     let (Some(starter), Some(task)) = (starter, task) else { return Ok((starter, None)) };
     let began = Instant::now();
-    let checked = Checking { starter, decoder, prompts, options, task }.run();
+    let checked = PendingCheck { starter, decoder, prompts, options, task }.run();
     let (mut check, error) = match checked {
         // No room for the kernels, and candle's operations need even more.
         Err(error @ Error::Parameter { .. }) => return Err(error),
@@ -88,7 +88,7 @@ pub(super) fn trusted<'g>(
 }
 
 /// A check to be made.
-struct Checking<'c> {
+struct PendingCheck<'c> {
     starter: Starter<'c>,
     decoder: &'c Decoder,
     prompts: &'c [Prompt],
@@ -96,7 +96,7 @@ struct Checking<'c> {
     task: DeviceTask,
 }
 
-impl Checking<'_> {
+impl PendingCheck<'_> {
     /// Runs the check. Returns its result, and the error that ended it, if any.
     fn run(&self) -> Result<(SelfCheck, Option<Error>)> {
         let device = (self.starter.start)()?.identity();
@@ -169,8 +169,8 @@ impl Checking<'_> {
         Ok(())
     }
 
-    /// The first prompts of the run, some as they are and some after repeated tokens, with enough texts to fill the rows. Attention
-    /// depends on the number of positions, and a run reaches more positions than its first steps do.
+    /// Returns the first prompts of the run, some as they are and some after repeated tokens, with enough texts to fill the rows.
+    /// Attention depends on the number of positions, and a run reaches more positions than its first steps do.
     fn some_prompts(&self) -> Vec<Prompt> {
         let rows = self.rows();
         let context = self.decoder.config().max_position_embeddings;

@@ -76,7 +76,7 @@ impl<T: Number> Group<'_, T> {
     }
 }
 
-/// The key or the value at a position.
+/// Returns the key or the value at a position.
 #[inline(always)]
 fn row_at<T>(rows: &[T], dim: usize, at: usize) -> &[T] {
     &rows[at * dim..][..dim]
@@ -92,7 +92,7 @@ fn ask_ahead<T: Number>(rows: &[T], dim: usize, at: usize) {
     }
 }
 
-/// The incomplete last strip of a row, filled up with zeros.
+/// Returns the incomplete last strip of a row, filled up with zeros.
 #[inline(always)]
 fn rest_of<T: Number>(row: &[T]) -> Strip<T> {
     let rest = row.as_chunks::<LANES>().1;
@@ -134,7 +134,7 @@ impl<R: Registers, T: Number> OnRegisters<R> for Scores<'_, '_, R, T> {
 }
 
 impl<R: Registers, T: Number> Scores<'_, '_, R, T> {
-    /// The scores of `W` keys from `at` on for `X` registers of heads. Returns `W`.
+    /// Returns the scores of `W` keys from `at` on for `X` registers of heads. Returns `W`.
     #[inline(always)]
     fn tile<const W: usize, const X: usize>(&mut self, registers: R, heads: usize, at: usize) -> usize {
         let Group { keys, dim, .. } = self.group;
@@ -226,7 +226,7 @@ impl<R: Registers, T: Number> OnRegisters<R> for Means<'_, '_, R, T> {
 }
 
 impl<R: Registers, T: Number> Means<'_, '_, R, T> {
-    /// The shares of the two heads in a register. For a missing head the shares of the last head are returned.
+    /// Returns the shares of the two heads in a register. For a missing head the shares of the last head are returned.
     #[inline(always)]
     fn shares(&self, register: usize, positions: &Range<usize>) -> [&[f32]; 2] {
         let length = self.group.keys.len() / self.group.dim;

@@ -63,7 +63,7 @@ pub(super) fn attention(
     qkv.apply_op3_no_bwd(&cache.keys, &cache.values, &Attend { pass, norm: q_norm })
 }
 
-/// The numbers of a contiguous CPU tensor.
+/// Returns the numbers of a contiguous CPU tensor.
 fn numbers<'s, T: WithDType>(storage: &'s CpuStorage, layout: &Layout) -> Result<&'s [T]> {
     match layout.contiguous_offsets() {
         Some((start, end)) => Ok(&storage.as_slice::<T>()?[start..end]),
@@ -211,7 +211,7 @@ impl<T: Number> OnAnyRegisters for AttendTo<'_, T> {
 /// `silu(gate) · up` for `[tokens, 2 · size]`.
 pub(super) fn gated(gate_up: &Tensor, kernel: bool) -> Result<Tensor> {
     if kernel {
-        return gate_up.apply_op1_no_bwd(&Gated);
+        return gate_up.apply_op1_no_bwd(&GatedActivation);
     }
     let size = gate_up.dim(D::Minus1)? / 2;
     let gate = gate_up.narrow(D::Minus1, 0, size)?.contiguous()?;
@@ -219,9 +219,9 @@ pub(super) fn gated(gate_up: &Tensor, kernel: bool) -> Result<Tensor> {
     gate.silu()? * up
 }
 
-struct Gated;
+struct GatedActivation;
 
-impl CustomOp1 for Gated {
+impl CustomOp1 for GatedActivation {
     fn name(&self) -> &'static str {
         "gated"
     }

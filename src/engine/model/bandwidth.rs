@@ -26,9 +26,9 @@ const COPIED_BYTES: usize = 256 << 20;
 const COPIES: usize = 8;
 
 impl Decoder {
-    /// The bytes per second that the device can read; `None` if this cannot be measured. On the CPU all threads read all weights,
-    /// so that weights which fit into its caches are read from there, as in a forward pass. On a GPU it is the rate of a copy,
-    /// counting bytes read and bytes written.
+    /// Returns the bytes per second that the device can read; `None` if this cannot be measured. On the CPU all threads read all weights,
+    /// so that weights which fit into its caches are read from there, as in a forward pass. On a GPU it is the rate of a copy, counting
+    /// bytes read and bytes written.
     pub fn bytes_per_second(&self) -> Option<f64> {
         let measured = match self.device().inner().is_cpu() {
             true => of_weights(&self.weights()),
@@ -39,7 +39,7 @@ impl Decoder {
     }
 }
 
-/// The bandwidth of reading all of `weights`; `None` if they are not contiguous f32 or bf16 tensors in host memory.
+/// Returns the bandwidth of reading all of `weights`; `None` if they are not contiguous f32 or bf16 tensors in host memory.
 fn of_weights(weights: &[&Tensor]) -> Result<Option<f64>> {
     let mut best: Option<f64> = None;
     let (first, mut times) = (Instant::now(), 0);
@@ -73,7 +73,7 @@ fn read<N: Sync>(numbers: &[N], of_part: impl Fn(&[N]) -> u32 + Send + Sync) -> 
     size_of_val(numbers)
 }
 
-/// The bandwidth of copying memory on the device; the copy is smaller if little memory is free.
+/// Returns the bandwidth of copying memory on the device; the copy is smaller if little memory is free.
 fn of_copy(device: &Device) -> Result<Option<f64>> {
     let free = device.free_bytes().unwrap_or(0) as usize;
     let bytes = COPIED_BYTES.min(free / 4);

@@ -40,7 +40,7 @@ impl Batch {
         batch
     }
 
-    /// The length of the longest row after this pass, in tokens.
+    /// Returns the length of the longest row after this pass, in tokens.
     pub(super) fn length(&self) -> usize {
         self.positions.iter().max().map_or(0, |last| last + 1)
     }

@@ -50,13 +50,13 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The number of tokens of the prompt.
+    /// Returns the number of tokens of the prompt.
     pub fn length(&self) -> usize {
         self.length
     }
 }
 
-/// The size of a cache in bytes, with the spare position of each row; `None` if the number overflows.
+/// Returns the size of a cache in bytes, with the spare position of each row; `None` if the number overflows.
 pub(crate) fn cache_bytes(
     config: &Config,
     bytes_per_number: usize,
@@ -97,7 +97,7 @@ pub fn check_cache_fits(
 }
 
 impl Cache {
-    /// An empty cache for `rows` rows of at most `most` tokens.
+    /// Returns an empty cache for `rows` rows of at most `most` tokens.
     ///
     /// # Errors
     /// If the device has no room.
@@ -122,12 +122,12 @@ impl Cache {
         Ok(Cache { layers, lengths: vec![0; rows], capacity, most, rope, constants: OnceLock::new() })
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.lengths.len()
     }
 
-    /// The number of tokens in each row.
+    /// Returns the number of tokens in each row.
     pub fn lengths(&self) -> &[usize] {
         &self.lengths
     }
@@ -148,7 +148,7 @@ impl Cache {
         self.lengths[row] += tokens;
     }
 
-    /// The constants of candle's operations, on the device.
+    /// Returns the constants of candle's operations, on the device.
     pub(super) fn constants(&self, dtype: DType, device: &Device) -> CandleResult<&Constants> {
         if self.constants.get().is_none() {
             // If another thread was faster, its constants are the same.
@@ -160,17 +160,17 @@ impl Cache {
         }
     }
 
-    /// The position in every row that nothing reads.
+    /// Returns the position in every row that nothing reads.
     pub(super) fn spare(&self) -> usize {
         self.capacity
     }
 
-    /// The keys and values of each layer in turn, `[rows, kv heads, positions, dim]`; the last position is the spare one.
+    /// Returns the keys and values of each layer in turn, `[rows, kv heads, positions, dim]`; the last position is the spare one.
     pub(super) fn tensors(&self) -> impl Iterator<Item = &Tensor> {
         self.layers.iter().flat_map(|layer| [&layer.keys, &layer.values])
     }
 
-    /// The number of positions that each row has room for now, including the spare one.
+    /// Returns the number of positions that each row has room for now, including the spare one.
     pub(super) fn positions(&self) -> usize {
         self.capacity + SPARE
     }

@@ -21,7 +21,7 @@ const FIRST_VERSION: Files =
 const SECOND_VERSION: Files =
     Files { limit: "memory.max", used: "memory.current", inactive: "inactive_file" };
 
-/// The number of bytes that the groups of this process still allow; `None` if no group has a limit.
+/// Returns the number of bytes that the groups of this process still allow; `None` if no group has a limit.
 pub(super) fn free_bytes() -> Option<u64> {
     free_in(Path::new("/sys/fs/cgroup"), &read_to_string("/proc/self/cgroup").ok()?)
 }
@@ -45,7 +45,7 @@ fn free_in(mounted: &Path, groups: &str) -> Option<u64> {
 }
 
 impl Files {
-    /// The number of bytes that this group still allows; `None` without a limit.
+    /// Returns the number of bytes that this group still allows; `None` without a limit.
     fn free(&self, group: &Path) -> Option<u64> {
         let number = |name: &str| read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
         let limit = number(self.limit)?;

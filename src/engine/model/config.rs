@@ -21,7 +21,7 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// The name of the class in transformers.
+    /// Returns the name of the class in transformers.
     fn class(self) -> &'static str {
         match self {
             Architecture::Qwen3 => "Qwen3ForCausalLM",
@@ -103,17 +103,17 @@ impl Config {
         ModelFolder::new(dir).needed_json(CONFIG, |e| (e.to_string(), remedy))
     }
 
-    /// The number of query heads per key and value head.
+    /// Returns the number of query heads per key and value head.
     pub fn group_size(&self) -> usize {
         self.num_attention_heads / self.num_key_value_heads
     }
 
-    /// The config as the JSON value of `config.json`.
+    /// Returns the config as the JSON value of `config.json`.
     pub fn to_value(&self) -> Value {
         serde_json::to_value(self).expect("a config has string keys only")
     }
 
-    /// The text of `config.json`, with a line break at the end.
+    /// Returns the text of `config.json`, with a line break at the end.
     pub fn to_json(&self) -> String {
         let mut text = format!("{:#}", self.to_value());
         text.push('\n');

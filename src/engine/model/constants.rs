@@ -20,7 +20,7 @@ pub(super) struct Constants {
 }
 
 impl Constants {
-    /// The constants for this number of positions.
+    /// Returns the constants for this number of positions.
     pub(super) fn new(rope: &Rope, positions: usize, dtype: DType, device: &Device) -> Result<Self> {
         let table = |numbers: &[f32]| {
             let numbers = &numbers[..positions * rope.half];

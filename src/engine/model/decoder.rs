@@ -79,7 +79,7 @@ impl Decoder {
         Ok(Decoder { files: weights.finish()?, ..decoder })
     }
 
-    /// A model of this shape with random weights, for measurements of speed.
+    /// Returns a model of this shape with random weights, for measurements of speed.
     ///
     /// # Errors
     /// If the device has no room.
@@ -107,7 +107,7 @@ impl Decoder {
         Ok(Decoder::of_parts(config, device.clone(), layers, [embedding, norm, head]))
     }
 
-    /// A decoder from its layers and from embedding, last norm and LM head.
+    /// Returns a decoder from its layers and from embedding, last norm and LM head.
     fn of_parts(
         config: Config,
         device: Device,
@@ -119,7 +119,7 @@ impl Decoder {
         Decoder { config, device, embedding, layers, norm, head, listed, rope, files, refusal }
     }
 
-    /// The same weights in f32, with candle's operations on the same device. It is the reference for the rounding errors of bf16.
+    /// Returns the same weights in f32, with candle's operations on the same device. It is the reference for the rounding errors of bf16.
     ///
     /// # Errors
     /// If the device has no room.
@@ -141,22 +141,22 @@ impl Decoder {
         run().map_err(failed)
     }
 
-    /// The shape of the model.
+    /// Returns the shape of the model.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The files of the weights; empty if the weights are random.
+    /// Returns the files of the weights; empty if the weights are random.
     pub fn files(&self) -> &[InputHash] {
         &self.files
     }
 
-    /// The device of the model.
+    /// Returns the device of the model.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Whether drift's own CPU kernels compute, instead of candle's operations.
+    /// Returns whether drift's own CPU kernels compute, instead of candle's operations.
     pub fn has_kernels(&self) -> bool {
         self.device.kernels
     }
@@ -171,7 +171,7 @@ impl Decoder {
         });
     }
 
-    /// Whether candle can still compute on its device. After some CUDA errors every later call of the process fails.
+    /// Returns whether candle can still compute on its device. After some CUDA errors every later call of the process fails.
     pub(crate) fn device_works(&self) -> bool {
         let device = &self.device.inner;
         let three =
@@ -179,12 +179,12 @@ impl Decoder {
         three.is_ok_and(|three| three == 3.0)
     }
 
-    /// The reason why the GPU does not run whole steps with drift's kernels, if this was tried and failed.
+    /// Returns the reason why the GPU does not run whole steps with drift's kernels, if this was tried and failed.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.get().map(String::as_str)
     }
 
-    /// An empty cache for `rows` rows of at most `length` tokens.
+    /// Returns an empty cache for `rows` rows of at most `length` tokens.
     ///
     /// # Errors
     /// If it does not fit into the memory that is free, or into the model's context.
@@ -201,7 +201,7 @@ impl Decoder {
         Cache::new(&self.config, device, (rows, length), room, self.rope(length))
     }
 
-    /// The rotary tables for at least this many positions.
+    /// Returns the rotary tables for at least this many positions.
     fn rope(&self, positions: usize) -> Arc<Rope> {
         // If a thread panicked, the table that it left is still complete.
         let mut rope = self.rope.lock().unwrap_or_else(PoisonError::into_inner);
@@ -268,18 +268,18 @@ impl Decoder {
         rms_norm(&x, &self.norm, epsilon)
     }
 
-    /// The weight matrices that a pass reads, including the LM head.
+    /// Returns the weight matrices that a pass reads, including the LM head.
     pub(super) fn weights(&self) -> Vec<&Tensor> {
         let layers = self.layers.iter().flat_map(Layer::weights);
         layers.chain([&self.head]).collect()
     }
 
-    /// The LM head, `[vocab, hidden]`.
+    /// Returns the LM head, `[vocab, hidden]`.
     pub(super) fn head(&self) -> &Tensor {
         &self.head
     }
 
-    /// All tensors except the LM head.
+    /// Returns all tensors except the LM head.
     pub(super) fn tensors(&self) -> DecoderTensors<'_> {
         let layers = self.layers.iter().map(Layer::tensors).collect();
         DecoderTensors { embedding: &self.embedding, norm: &self.norm, layers }
@@ -293,7 +293,7 @@ impl Decoder {
         }
     }
 
-    /// The logits of hidden states `[rows, hidden]` for the whole vocabulary, in f32 on the host: `[rows, vocab]`.
+    /// Returns the logits of hidden states `[rows, hidden]` for the whole vocabulary, in f32 on the host: `[rows, vocab]`.
     ///
     /// # Errors
     /// If the device fails.
@@ -314,8 +314,8 @@ impl Decoder {
         }
     }
 
-    /// The logits for the tokens `ids` only, which are sorted, in f32 on the host: `[rows, ids]`. On the CPU they are bit-identical
-    /// to those of [`Decoder::logits`].
+    /// Returns the logits for the tokens `ids` only, which are sorted, in f32 on the host: `[rows, ids]`. On the CPU they are
+    /// bit-identical to those of [`Decoder::logits`].
     ///
     /// # Errors
     /// If an id is out of range, or the device fails.

@@ -31,14 +31,14 @@ pub struct KernelSteps {
 }
 
 impl KernelSteps {
-    /// The same settings with each kernel launched by itself.
+    /// Returns the same settings with each kernel launched by itself.
     #[must_use]
     pub(crate) fn without_graphs(mut self) -> Self {
         self.recorded = false;
         self
     }
 
-    /// The same settings with all products by cuBLAS.
+    /// Returns the same settings with all products by cuBLAS.
     #[must_use]
     pub fn with_cublas(mut self) -> Self {
         self.own_products = false;
@@ -53,7 +53,7 @@ impl Default for KernelSteps {
 }
 
 impl GpuSteps {
-    /// The settings of drift's kernels, if these compute the steps.
+    /// Returns the settings of drift's kernels, if these compute the steps.
     pub(crate) fn by_kernels(self) -> Option<KernelSteps> {
         match self {
             GpuSteps::Kernels(steps) => Some(steps),
@@ -77,7 +77,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// The CPU, in f32.
+    /// Returns the CPU, in f32.
     pub fn cpu() -> Self {
         Device {
             name: "cpu".into(),
@@ -89,7 +89,7 @@ impl Device {
         }
     }
 
-    /// The device `cpu` or `cuda:N`, in its default type.
+    /// Returns the device `cpu` or `cuda:N`, in its default type.
     ///
     /// # Errors
     /// If there is no such device, or this build cannot use it.
@@ -112,8 +112,8 @@ impl Device {
         Ok(Device { name: name.to_owned(), inner, dtype, matrices: dtype, kernels: false, steps })
     }
 
-    /// A device of another machine, by name and in its default type, for results that were computed there. Nothing can be computed
-    /// on it.
+    /// Returns a device of another machine, by name and in its default type, for results that were computed there. Nothing can be
+    /// computed on it.
     ///
     /// # Errors
     /// If `name` is not the name of a device.
@@ -123,64 +123,64 @@ impl Device {
         Ok(Device { name: name.to_owned(), inner, dtype, matrices: dtype, kernels: false, steps })
     }
 
-    /// The same device in f32, to compare it with the CPU.
+    /// Returns the same device in f32, to compare it with the CPU.
     #[must_use]
     pub fn in_f32(self) -> Self {
         Device { dtype: DType::F32, matrices: DType::F32, ..self }
     }
 
-    /// The same device with candle's operations instead of drift's kernels. On the CPU, in f32, this runs code that otherwise runs
-    /// only on a GPU.
+    /// Returns the same device with candle's operations instead of drift's kernels. On the CPU, in f32, this runs code that otherwise
+    /// runs only on a GPU.
     #[must_use]
     pub fn without_kernels(self) -> Self {
         Device { kernels: false, steps: GpuSteps::Candle, ..self }
     }
 
-    /// The same device with these settings for drift's kernels. A device without drift's GPU kernels is returned unchanged.
+    /// Returns the same device with these settings for drift's kernels. A device without drift's GPU kernels is returned unchanged.
     #[must_use]
     pub(crate) fn with_steps(self, steps: KernelSteps) -> Self {
         let steps = if self.steps == GpuSteps::Candle { self.steps } else { GpuSteps::Kernels(steps) };
         Device { steps, ..self }
     }
 
-    /// The way in which the device computes decode steps.
+    /// Returns the way in which the device computes decode steps.
     pub fn steps(&self) -> GpuSteps {
         self.steps
     }
 
-    /// The same device with matrices and cache in bf16. This halves the bytes that a decode step reads, and decode steps are bound
-    /// by memory. On the CPU the numbers are widened when they are read; sums and activations stay f32.
+    /// Returns the same device with matrices and cache in bf16. This halves the bytes that a decode step reads, and decode steps are
+    /// bound by memory. On the CPU the numbers are widened when they are read; sums and activations stay f32.
     #[must_use]
     pub fn in_bf16(self) -> Self {
         Device { matrices: DType::BF16, ..self }
     }
 
-    /// The device as candle knows it.
+    /// Returns the device as candle knows it.
     pub fn inner(&self) -> &CandleDevice {
         &self.inner
     }
 
-    /// The type of activations.
+    /// Returns the type of activations.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The type of the KV cache. It is the type of the matrices if drift's own CPU kernels read the cache.
+    /// Returns the type of the KV cache. It is the type of the matrices if drift's own CPU kernels read the cache.
     pub(crate) fn cache_dtype(&self) -> DType {
         if self.kernels { self.matrices } else { self.dtype }
     }
 
-    /// The name, such as `cpu` or `cuda:0`.
+    /// Returns the name, such as `cpu` or `cuda:0`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The bytes per number of the matrices, and of the cache.
+    /// Returns the bytes per number of the matrices, and of the cache.
     pub(crate) fn bytes_per_number(&self) -> (usize, usize) {
         (self.matrices.size_in_bytes(), self.cache_dtype().size_in_bytes())
     }
 
-    /// The type of the matrices, `f32` or `bf16`.
+    /// Returns the type of the matrices, `f32` or `bf16`.
     pub fn type_name(&self) -> &'static str {
         self.matrices.as_str()
     }
@@ -204,7 +204,7 @@ impl Device {
         check_fits(&format!("{place}: the weights on {}", self.name), bytes(self.matrices), free, &remedy)
     }
 
-    /// The number of free bytes on the device, if the system reports it.
+    /// Returns the number of free bytes on the device, if the system reports it.
     pub fn free_bytes(&self) -> Option<u64> {
         match &self.inner {
             CandleDevice::Cpu => Some(free_memory()),
@@ -213,7 +213,7 @@ impl Device {
     }
 }
 
-/// The number of a GPU, or `None` for the CPU.
+/// Returns the number of a GPU, or `None` for the CPU.
 fn number(name: &str) -> Result<Option<usize>> {
     let number = name.strip_prefix("cuda:").and_then(|number| number.parse().ok());
     match number {
@@ -238,7 +238,7 @@ fn prepare(device: &CandleDevice) {
 #[cfg(not(feature = "cuda"))]
 fn prepare(_device: &CandleDevice) {}
 
-/// The number of free bytes on a GPU, including free bytes in candle's pool.
+/// Returns the number of free bytes on a GPU, including free bytes in candle's pool.
 #[cfg(feature = "cuda")]
 fn free_cuda_memory(device: &CandleDevice) -> Option<u64> {
     // Waits, because memory that candle freed only becomes free when the stream reaches this point.

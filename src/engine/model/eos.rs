@@ -7,7 +7,7 @@ use drift_core::checkpoint::ModelFolder;
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::{Tokenizer, ends_of_text};
 
-/// The ids of the tokens that end a text of the checkpoint in `dir`, as found by [`ends_of_text`]; at least one.
+/// Returns the ids of the tokens that end a text of the checkpoint in `dir`, as found by [`ends_of_text`]; at least one.
 ///
 /// # Errors
 /// If [`ends_of_text`] fails or finds no id.

@@ -14,7 +14,7 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// The number of columns of queries, keys and values side by side.
+    /// Returns the number of columns of queries, keys and values side by side.
     pub(super) fn columns(self) -> usize {
         (self.queries + 2 * self.kv_heads) * self.dim
     }

@@ -5,8 +5,8 @@ use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor, b
 
 use super::product::{is_fast, product};
 
-/// Whether drift's own product reads these weights (`[out, in]`, f32 or bf16). candle's product repacks them in each call, and sums
-/// bf16 in bf16.
+/// Returns whether drift's own product reads these weights (`[out, in]`, f32 or bf16). candle's product repacks them in each call, and
+/// sums bf16 in bf16.
 pub(super) fn is_read_in_place(weight: &Tensor) -> bool {
     let dtype = weight.dtype();
     weight.device().is_cpu() && (dtype == DType::BF16 || dtype == DType::F32 && is_fast())

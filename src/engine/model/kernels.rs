@@ -48,7 +48,7 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     a_rest.iter().zip(b_rest).fold(folded(sums), |sum, (a, b)| a.mul_add(*b, sum))
 }
 
-/// The sum of the lanes: the second half is added to the first until one is left. `N` is a power of 2.
+/// Returns the sum of the lanes: the second half is added to the first until one is left. `N` is a power of 2.
 #[inline(always)]
 pub(super) fn folded<const N: usize>(mut lanes: [f32; N]) -> f32 {
     let mut width = N / 2;
@@ -106,7 +106,7 @@ pub(super) fn rotate(head: &mut [f32], cos: &[f32], sin: &[f32]) {
     }
 }
 
-/// The softmax of scores, in place.
+/// Computes the softmax of scores, in place.
 #[inline(always)]
 pub(super) fn softmax(scores: &mut [f32]) {
     // The maximum is subtracted so that no exponential overflows; the result is the same.
@@ -120,7 +120,7 @@ pub(super) fn softmax(scores: &mut [f32]) {
     }
 }
 
-/// The sum of many numbers, as fast as they are read.
+/// Returns the sum of many numbers, as fast as they are read.
 pub(super) fn total(values: &[f32]) -> f32 {
     vectorized(
         #[inline(always)]

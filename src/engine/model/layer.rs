@@ -34,7 +34,7 @@ pub(super) struct LayerTensors<'d> {
 }
 
 impl Layer {
-    /// The same layer with each tensor mapped.
+    /// Returns the same layer with each tensor mapped.
     pub(super) fn with_weights(&self, map: impl Fn(&Tensor) -> CandleResult<Tensor>) -> CandleResult<Self> {
         let norm = |norm: &HeadNorm| HeadNorm::new(map(&norm.weight)?, f64::from(norm.epsilon));
         let head_norms = match &self.head_norms {
@@ -52,7 +52,7 @@ impl Layer {
         })
     }
 
-    /// The tensors for GPU kernels.
+    /// Returns the tensors for GPU kernels.
     pub(super) fn tensors(&self) -> LayerTensors<'_> {
         LayerTensors {
             norms: [&self.attention_norm, &self.mlp_norm],
@@ -62,7 +62,7 @@ impl Layer {
         }
     }
 
-    /// The four weight matrices.
+    /// Returns the four weight matrices.
     pub(super) fn weights(&self) -> [&Tensor; 4] {
         [&self.qkv, &self.output, &self.gate_up, &self.down].map(Linear::weights)
     }

@@ -20,24 +20,24 @@ pub(super) struct Linear {
 }
 
 impl Linear {
-    /// A layer from weights as checkpoints store them, `[out, in]`; several matrices are stacked along `out`.
+    /// Returns a layer from weights as checkpoints store them, `[out, in]`; several matrices are stacked along `out`.
     pub(super) fn stacked(parts: &[Tensor]) -> Result<Self> {
         let weight = Tensor::cat(parts, 0)?;
         let transposed = !weight.device().is_cpu() || is_read_in_place(&weight);
         Ok(Linear { weight: if transposed { weight } else { weight.t()?.contiguous()? }, transposed })
     }
 
-    /// The same layer with its weights mapped to other weights of the same shape and layout.
+    /// Returns the same layer with its weights mapped to other weights of the same shape and layout.
     pub(super) fn with_weights(&self, map: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
         Ok(Linear { weight: map(&self.weight)?, transposed: self.transposed })
     }
 
-    /// The weight matrix.
+    /// Returns the weight matrix.
     pub(super) fn weights(&self) -> &Tensor {
         &self.weight
     }
 
-    /// Whether the weights are stored as `[out, in]`.
+    /// Returns whether the weights are stored as `[out, in]`.
     pub(super) fn is_transposed(&self) -> bool {
         self.transposed
     }
@@ -74,8 +74,8 @@ pub(super) fn stable_product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     x.pad_with_zeros(0, 0, least - rows)?.matmul(weight)?.narrow(0, 0, rows)?.contiguous()
 }
 
-/// The product with the rows `ids` of a matrix `[vocab, in]`: `[rows, ids]`. On the CPU it is bit-identical to these columns of the
-/// whole product.
+/// Returns the product with the rows `ids` of a matrix `[vocab, in]`: `[rows, ids]`. On the CPU it is bit-identical to these columns of
+/// the whole product.
 pub(super) fn product_with_rows(x: &Tensor, matrix: &Tensor, ids: &[u32]) -> Result<Tensor> {
     // Always wider than `NARROW`, so the summation order is that of a wide product.
     let padded = ids.len().max(NARROW + 1);

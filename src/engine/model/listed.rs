@@ -16,7 +16,7 @@ pub(super) struct ListedRows {
 }
 
 impl ListedRows {
-    /// The logits of hidden states `[rows, hidden]` for sorted `ids`, with the LM head `[vocab, hidden]`: `[rows, ids]`.
+    /// Returns the logits of hidden states `[rows, hidden]` for sorted `ids`, with the LM head `[vocab, hidden]`: `[rows, ids]`.
     pub(super) fn product(&mut self, hidden: &Tensor, head: &Tensor, ids: &[u32]) -> Result<Tensor> {
         let rows = self.covering(head, ids)?;
         let logits = hidden.matmul(&rows.t()?)?;

@@ -8,12 +8,12 @@ use drift_core::error::{Error, Result};
 /// The assumed memory of a machine, in bytes, if the system does not report it.
 const USUAL_BYTES: u64 = 16 << 30;
 
-/// The product of sizes; `None` if it overflows.
+/// Returns the product of sizes; `None` if it overflows.
 pub fn checked_product(sizes: &[usize]) -> Option<u64> {
     sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?))
 }
 
-/// The sum of sizes; `None` if one of them is `None` or the sum overflows.
+/// Returns the sum of sizes; `None` if one of them is `None` or the sum overflows.
 pub(crate) fn checked_sum(sizes: &[Option<u64>]) -> Option<u64> {
     sizes.iter().try_fold(0u64, |sum, size| sum.checked_add((*size)?))
 }
@@ -36,7 +36,7 @@ pub(super) fn gib(bytes: u64) -> String {
 }
 
 impl Config {
-    /// The number of weights of a decoder of this shape; `None` if it overflows.
+    /// Returns the number of weights of a decoder of this shape; `None` if it overflows.
     pub fn parameters(&self) -> Option<u64> {
         let (hidden, inner, dim) = (self.hidden_size, self.intermediate_size, self.head_dim);
         let (heads, kv_heads) = (self.num_attention_heads, self.num_key_value_heads);
@@ -54,7 +54,7 @@ impl Config {
     }
 }
 
-/// The number of bytes of the machine's memory that this process may still allocate.
+/// Returns the number of bytes of the machine's memory that this process may still allocate.
 pub(crate) fn free_memory() -> u64 {
     let available = available_memory().unwrap_or(USUAL_BYTES);
     [address_space(), cgroup::free_bytes()].into_iter().flatten().fold(available, u64::min)
@@ -83,7 +83,7 @@ fn available_memory() -> Option<u64> {
     kib.checked_mul(1 << 10)
 }
 
-/// The limit of the process's address space on Linux, in bytes, if one is set.
+/// Returns the limit of the process's address space on Linux, in bytes, if one is set.
 fn address_space() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;

@@ -49,7 +49,7 @@ use crate::parameter;
 use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
 
-/// The error for a failed candle operation; it gives a remedy if a GPU is out of memory.
+/// Returns the error for a failed candle operation; it gives a remedy if a GPU is out of memory.
 pub(crate) fn failed(error: candle_core::Error) -> Error {
     let text = error.to_string();
     // The name of this error in the CUDA driver.
@@ -60,13 +60,13 @@ pub(crate) fn failed(error: candle_core::Error) -> Error {
     Error::input("the model", text.lines().next().unwrap_or("failed"), "")
 }
 
-/// The cosines and sines of the rotary angles for `positions` positions, each `[positions, head_dim / 2]`.
+/// Returns the cosines and sines of the rotary angles for `positions` positions, each `[positions, head_dim / 2]`.
 pub fn rotary_tables(config: &Config, positions: usize) -> [Vec<f32>; 2] {
     let rope::Rope { cos, sin, .. } = rope::Rope::new(config, positions);
     [cos, sin]
 }
 
-/// The numbers of the tensors `wanted` (names and shapes) of a checkpoint, concatenated in `f32`, and the files that they come
+/// Returns the numbers of the tensors `wanted` (names and shapes) of a checkpoint, concatenated in `f32`, and the files that they come
 /// from.
 ///
 /// # Errors

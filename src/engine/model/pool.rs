@@ -9,14 +9,14 @@
 use candle_core::cuda::cudarc::driver::sys::{CUmemPool_attribute, CUmemoryPool};
 use candle_core::cuda::cudarc::driver::{CudaContext, result};
 
-/// The default pool of a GPU; `None` if it has no pool.
+/// Returns the default pool of a GPU; `None` if it has no pool.
 fn of(context: &CudaContext) -> Option<CUmemoryPool> {
     context.bind_to_thread().ok()?;
     // SAFETY: the device comes from the driver.
     unsafe { result::device::get_default_mem_pool(context.cu_device()) }.ok()
 }
 
-/// An attribute of a pool that is a number of bytes.
+/// Returns an attribute of a pool that is a number of bytes.
 fn told(pool: CUmemoryPool, attribute: CUmemPool_attribute) -> Option<u64> {
     let mut bytes = 0u64;
     // SAFETY: the pool comes from the driver, and these attributes have 64 bits.
@@ -38,7 +38,7 @@ pub(super) fn prepare(context: &CudaContext) {
     }
 }
 
-/// The number of bytes that the pool holds but nothing uses. candle can allocate them; other users of the GPU can after [`trim`].
+/// Returns the number of bytes that the pool holds but nothing uses. candle can allocate them; other users of the GPU can after [`trim`].
 pub(super) fn unused_bytes(context: &CudaContext) -> u64 {
     let unused = || {
         let pool = of(context)?;

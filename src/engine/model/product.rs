@@ -19,7 +19,7 @@ const TASK: usize = 1 << 16;
 /// A task covers a multiple of this many rows of the weights, so that few rows are multiplied one by one.
 const TASK_ROWS: usize = 12;
 
-/// Whether this machine has AVX2 and FMA, with which the product is fast.
+/// Returns whether this machine has AVX2 and FMA, with which the product is fast.
 pub(super) fn is_fast() -> bool {
     #[cfg(target_arch = "x86_64")]
     return pulp::x86::V3::try_new().is_some();
@@ -27,7 +27,7 @@ pub(super) fn is_fast() -> bool {
     return false;
 }
 
-/// The products of all rows of `x` (`[rows, terms]`) with rows of `weight` (`[out, terms]`): all rows, or the rows `ids` in the
+/// Returns the products of all rows of `x` (`[rows, terms]`) with rows of `weight` (`[out, terms]`): all rows, or the rows `ids` in the
 /// given order, each below `out`. The result is `[rows, ids]`, flat.
 pub(super) fn product<T: Number>(x: &[f32], weight: &[T], ids: Option<&[u32]>, terms: usize) -> Vec<f32> {
     on_registers(Product { x, weight, ids, terms })
@@ -104,7 +104,7 @@ impl<'p, R: Registers, T: Number> Part<'p, R, T> {
         }
     }
 
-    /// The weights of column `at`, or of the last column if `at` is beyond it.
+    /// Returns the weights of column `at`, or of the last column if `at` is beyond it.
     fn weights(&self, at: usize) -> &'p [T] {
         // Beyond the last column the weights are only prefetched and never multiplied, so any row will do.
         let last = self.ids.map_or(self.weight.len() / self.terms, <[u32]>::len) - 1;

@@ -16,12 +16,12 @@ pub(super) struct Rope {
 }
 
 impl Rope {
-    /// The number of positions.
+    /// Returns the number of positions.
     pub(super) fn positions(&self) -> usize {
         self.cos.len() / self.half.max(1)
     }
 
-    /// The tables of positions `0..positions`.
+    /// Returns the tables of positions `0..positions`.
     pub(super) fn new(config: &Config, positions: usize) -> Self {
         let frequencies = frequencies(config);
         let half = frequencies.len();
@@ -30,14 +30,14 @@ impl Rope {
         Rope { cos, sin, half }
     }
 
-    /// The cosines and sines of one position.
+    /// Returns the cosines and sines of one position.
     pub(super) fn at(&self, position: usize) -> (&[f32], &[f32]) {
         let range = position * self.half..(position + 1) * self.half;
         (&self.cos[range.clone()], &self.sin[range])
     }
 }
 
-/// The frequencies `theta^(-2i/d)`, with the scaling of Llama 3 if the config has one. They are computed in f32 and in the same
+/// Returns the frequencies `theta^(-2i/d)`, with the scaling of Llama 3 if the config has one. They are computed in f32 and in the same
 /// steps as in transformers, because an error in the last bit of a frequency changes the angle of a distant token noticeably.
 fn frequencies(config: &Config) -> Vec<f32> {
     let (theta, dim) = (config.rope_theta as f32, config.head_dim as f32);

@@ -14,13 +14,13 @@ pub(super) type Strip<T> = [T; LANES];
 
 /// The type of a number in the weights or in the KV cache.
 pub(super) trait Number: Copy + Default + Send + Sync {
-    /// Its value as f32; exact, since every bf16 is an f32.
+    /// Returns its value as f32; exact, since every bf16 is an f32.
     fn widen(self) -> f32;
 
-    /// The nearest number of this type.
+    /// Returns the nearest number of this type.
     fn nearest(number: f32) -> Self;
 
-    /// A strip as f32, repeated for each row of a register.
+    /// Returns a strip as f32, repeated for each row of a register.
     fn spread<R: Registers>(registers: R, strip: &Strip<Self>) -> R::Register;
 }
 
@@ -79,7 +79,7 @@ pub(super) trait Registers: Copy + Send + Sync {
 
     fn zero(self) -> Self::Register;
 
-    /// The strip of row `row`, which is below `ROWS`.
+    /// Returns the strip of row `row`, which is below `ROWS`.
     fn row_of(rows: &mut Self::Rows, row: usize) -> &mut Strip<f32>;
 
     /// Loads one strip per row into a register.
@@ -88,13 +88,13 @@ pub(super) trait Registers: Copy + Send + Sync {
     /// Stores a register as one strip per row.
     fn to_rows(self, register: Self::Register) -> Self::Rows;
 
-    /// One number per row, copied to all lanes of the row. Only the first number is used if `ROWS` is 1.
+    /// Returns one number per row, copied to all lanes of the row. Only the first number is used if `ROWS` is 1.
     fn of_numbers(self, numbers: [f32; 2]) -> Self::Register;
 
-    /// A strip of f32 weights, repeated for each row.
+    /// Returns a strip of f32 weights, repeated for each row.
     fn of_f32(self, strip: &Strip<f32>) -> Self::Register;
 
-    /// A strip of bf16 weights, repeated for each row and widened to f32.
+    /// Returns a strip of bf16 weights, repeated for each row and widened to f32.
     fn of_bf16(self, strip: &Strip<bf16>) -> Self::Register;
 
     fn mul_add(self, a: Self::Register, b: Self::Register, sum: Self::Register) -> Self::Register;
@@ -162,7 +162,7 @@ pub(super) fn pack<R: Registers>(x: &[f32], terms: usize, count: usize, strips: 
 /// The size of a cache line in bytes.
 const LINE: usize = 64;
 
-/// The number of strips of `T` in a cache line.
+/// Returns the number of strips of `T` in a cache line.
 pub(super) const fn strips_of_line<T>() -> usize {
     LINE / size_of::<Strip<T>>()
 }
@@ -183,9 +183,9 @@ pub(super) fn ask_for<T>(place: &T) {
 }
 
 /// Runs work on registers inside a function that has their instructions enabled.
-struct Enabled<R, W>(R, W);
+struct SimdCall<R, W>(R, W);
 
-impl<R: Registers, W: OnRegisters<R>> pulp::WithSimd for Enabled<R, W> {
+impl<R: Registers, W: OnRegisters<R>> pulp::WithSimd for SimdCall<R, W> {
     type Output = W::Output;
 
     #[inline(always)]
@@ -208,7 +208,7 @@ impl<S: Simd> Registers for Eight<S> {
 
     #[inline(always)]
     fn run<W: OnRegisters<Self>>(self, work: W) -> W::Output {
-        S::vectorize(self.0, Enabled(self, work))
+        S::vectorize(self.0, SimdCall(self, work))
     }
 
     #[inline(always)]
@@ -266,7 +266,7 @@ mod sixteen {
 
     use pulp::x86::V4;
 
-    use super::{Enabled, LANES, OnRegisters, Registers, Simd, Strip, bf16};
+    use super::{LANES, OnRegisters, Registers, Simd, SimdCall, Strip, bf16};
 
     /// For each byte of the register, its source in a strip of bf16 (which is in each quarter of the register), or zero. Each bf16
     /// gets two zero bytes below it, and the strip appears twice.
@@ -292,7 +292,7 @@ mod sixteen {
 
         #[inline(always)]
         fn run<W: OnRegisters<Self>>(self, work: W) -> W::Output {
-            Simd::vectorize(self, Enabled(self, work))
+            Simd::vectorize(self, SimdCall(self, work))
         }
 
         #[inline(always)]

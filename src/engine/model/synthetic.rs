@@ -4,7 +4,7 @@ use super::config::{Architecture, Config};
 pub use drift_data::generation::Synthetic;
 
 impl Config {
-    /// The config of a known shape.
+    /// Returns the config of a known shape.
     pub fn synthetic(shape: Synthetic) -> Self {
         match shape {
             Synthetic::Qwen3Small => Config {

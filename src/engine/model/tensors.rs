@@ -75,14 +75,14 @@ impl Cells {
         cells
     }
 
-    /// Whether every cell holds its own token, in order.
+    /// Returns whether every cell holds its own token, in order.
     fn are_tokens(&self) -> bool {
         self.tokens.len() == self.cells.len() && (0u32..).zip(&self.cells).all(|(at, cell)| at == *cell)
     }
 }
 
 impl PassTensors {
-    /// The inputs for a batch whose cache rows have a position `spare` that nothing reads.
+    /// Returns the inputs for a batch whose cache rows have a position `spare` that nothing reads.
     pub(super) fn new(
         batch: &Batch,
         heads: Heads,

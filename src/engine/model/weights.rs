@@ -134,7 +134,7 @@ impl Weights {
     }
 }
 
-/// The numbers of a random matrix. Each part has its own random stream, so the numbers do not depend on the number of threads.
+/// Returns the numbers of a random matrix. Each part has its own random stream, so the numbers do not depend on the number of threads.
 fn draw(seed: u64, matrix: u64, count: usize) -> Vec<f32> {
     // A uniform draw between ±a has the standard deviation a/√3.
     let most = INITIAL_DEVIATION * 3f32.sqrt();
@@ -147,7 +147,7 @@ fn draw(seed: u64, matrix: u64, count: usize) -> Vec<f32> {
     numbers
 }
 
-/// The safetensors files of a checkpoint.
+/// Returns the safetensors files of a checkpoint.
 fn weight_files(dir: &Path) -> Result<Vec<PathBuf>> {
     let file = ModelFolder::new(dir).needed_weights()?;
     let weights = WeightFiles::find(&file, "give the index that came with the shards")?;
@@ -196,7 +196,7 @@ struct Reader<'p> {
 }
 
 impl Reader<'_> {
-    /// The next tensor; `None` if drift does not need it.
+    /// Returns the next tensor; `None` if drift does not need it.
     fn tensor(
         &mut self,
         name: &str,
@@ -274,7 +274,7 @@ impl Numbers {
     }
 }
 
-/// The index of the first number whose exponent bits are all ones: an infinity or a NaN.
+/// Returns the index of the first number whose exponent bits are all ones: an infinity or a NaN.
 fn first_not_finite(float: Float, bytes: &[u8]) -> Option<usize> {
     let halves = |mask: u16| {
         let mut numbers = bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]));

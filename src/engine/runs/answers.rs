@@ -19,13 +19,13 @@ use drift_data::prompts::PromptMolecule;
 /// The largest number of worked examples in a prompt, which is what users give.
 pub const MOST_EXAMPLES: usize = 10;
 
-/// The prompt for a molecule: the worked examples, its SMILES, and the tag that opens its answer if prompts end with it.
+/// Returns the prompt for a molecule: the worked examples, its SMILES, and the tag that opens its answer if prompts end with it.
 pub(crate) fn prompt(plan: &GeneratePlan, examples: &str, smiles: &str) -> String {
     let opened = if plan.form.opened { CONFORMER_OPEN } else { "" };
     [examples, &text::prompt(smiles), opened].concat()
 }
 
-/// The worked examples, which precede the molecule in every prompt.
+/// Returns the worked examples, which precede the molecule in every prompt.
 ///
 /// # Errors
 /// If a coordinate of an example cannot be written in the model's encoding.
@@ -33,7 +33,7 @@ pub(crate) fn examples(plan: &GeneratePlan, checkpoint: &Checkpoint) -> Result<S
     plan.examples.iter().map(|example| worked(example, checkpoint)).collect()
 }
 
-/// A worked example: a molecule with its conformers in the model's frame, followed by a line break.
+/// Returns a worked example: a molecule with its conformers in the model's frame, followed by a line break.
 fn worked(example: &PromptMolecule, checkpoint: &Checkpoint) -> Result<String> {
     let encoding = checkpoint.encoding;
     let skeleton = drift_core::text::skeleton::placed(&example.skeleton, encoding.slots());
@@ -116,13 +116,13 @@ fn parts(sample: &GeneratedText, conformers: usize, close: u32) -> Vec<Generated
     (0..conformers).map(part).collect()
 }
 
-/// The opening tag, if the prompt contains it for this conformer and something was written after it; otherwise empty.
+/// Returns the opening tag, if the prompt contains it for this conformer and something was written after it; otherwise empty.
 pub(crate) fn tag_of_prompt(written: &str, form: AnswerForm, generation: usize) -> &'static str {
     let opened = form.opened && generation.is_multiple_of(form.conformers.max(1));
     if opened && !written.is_empty() { CONFORMER_OPEN } else { "" }
 }
 
-/// The full text of a conformer: with the opening tag if the prompt contains it, and with the closing tag if the tag ended the
+/// Returns the full text of a conformer: with the opening tag if the prompt contains it, and with the closing tag if the tag ended the
 /// text.
 pub(crate) fn with_tags(written: String, form: AnswerForm, (generation, ended): (usize, bool)) -> String {
     let open = tag_of_prompt(&written, form, generation);

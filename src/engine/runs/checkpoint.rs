@@ -94,7 +94,7 @@ impl Checkpoint {
         }
     }
 
-    /// The engine.
+    /// Returns the engine.
     ///
     /// # Errors
     /// If there is no engine.
@@ -102,7 +102,7 @@ impl Checkpoint {
         self.engine.as_mut().ok_or_else(|| Error::internal("an evaluation", "nothing is left to be computed"))
     }
 
-    /// How the computation differed from what was requested, if it did and none of the runs' self-checks reports it already.
+    /// Returns how the computation differed from what was requested, if it did and none of the runs' self-checks reports it already.
     pub(crate) fn note_beside<'c>(
         &self,
         mut self_checks: impl Iterator<Item = &'c SelfCheck>,
@@ -119,7 +119,7 @@ impl Checkpoint {
         self.bytes_per_second = self.engine.as_ref().and_then(|engine| engine.decoder().bytes_per_second());
     }
 
-    /// The description that is stored in the journal.
+    /// Returns the description that is stored in the journal.
     pub(crate) fn kept(&self) -> KeptModel {
         KeptModel {
             name: self.name.clone(),
@@ -205,7 +205,7 @@ impl Checkpoint {
     }
 }
 
-/// The SHA-256 of the inputs on which drift trained all of these models. Empty if one of them was not trained by drift.
+/// Returns the SHA-256 of the inputs on which drift trained all of these models. Empty if one of them was not trained by drift.
 ///
 /// # Errors
 /// If a recipe cannot be read.
@@ -225,7 +225,7 @@ pub fn trained_on(models: &[ModelChoice]) -> Result<BTreeSet<String>> {
     Ok(sets.reduce(|a, b| a.intersection(&b).cloned().collect()).unwrap_or_default())
 }
 
-/// The hashes of a model's training inputs according to its recipe. `None` without a recipe, or if training started from a
+/// Returns the hashes of a model's training inputs according to its recipe. `None` without a recipe, or if training started from a
 /// checkpoint with unknown training data.
 fn recipe_inputs(folder: &Path) -> Result<Option<BTreeSet<String>>> {
     let folder = ModelFolder::new(folder);
@@ -233,12 +233,12 @@ fn recipe_inputs(folder: &Path) -> Result<Option<BTreeSet<String>>> {
     Ok(inputs_of(folder.recipe("/recipe/inputs")?.filter(|_| is_known)))
 }
 
-/// The hashes of a recipe's inputs.
+/// Returns the hashes of a recipe's inputs.
 fn inputs_of(inputs: Option<Vec<Value>>) -> Option<BTreeSet<String>> {
     inputs?.iter().map(|input| Some(input["sha256"].as_str()?.to_owned())).collect()
 }
 
-/// The reference checkpoint in a temporary folder, which is deleted when dropped.
+/// Returns the reference checkpoint in a temporary folder, which is deleted when dropped.
 fn unpacked() -> Result<tempfile::TempDir> {
     let folder = tempfile::tempdir().map_err(|e| Error::io(&std::env::temp_dir(), e))?;
     for (name, bytes) in EMBEDDED {
@@ -248,7 +248,7 @@ fn unpacked() -> Result<tempfile::TempDir> {
     Ok(folder)
 }
 
-/// How the training text spells hydrogens, if it is an embedded corpus, recognized by its hash.
+/// Returns how the training text spells hydrogens, if it is an embedded corpus, recognized by its hash.
 fn recipe_spelling(folder: &Path, job: &Job) -> Result<Option<Spelling>> {
     let trained_on = recipe_inputs(folder)?.unwrap_or_default();
     let mut embedded = EmbeddedCorpus::ALL.into_iter();
@@ -262,7 +262,7 @@ fn recipe_spelling(folder: &Path, job: &Job) -> Result<Option<Spelling>> {
     Ok(Some(spelling))
 }
 
-/// The tokens that end a text: first the requested one, then those named by the model's files.
+/// Returns the tokens that end a text: first the requested one, then those named by the model's files.
 fn ends(plan: &GeneratePlan, folder: &Path, config: &Config, tokenizer: &Tokenizer) -> Result<Vec<u32>> {
     let named = end_of_text(folder, config, tokenizer);
     let Some(asked) = &plan.eos else { return named };

@@ -49,7 +49,7 @@ pub(crate) fn settle(
     Ok(())
 }
 
-/// The encoding on which both sources agree, or that of the only source that determines one.
+/// Returns the encoding on which both sources agree, or that of the only source that determines one.
 fn decided(
     name: &str,
     molecules: &Molecules,
@@ -78,7 +78,7 @@ fn decided(
     }
 }
 
-/// The encoding of the conformers' texts; `None` if both fixed and stripped fit, or neither.
+/// Returns the encoding of the conformers' texts; `None` if both fixed and stripped fit, or neither.
 fn of_conformers(written: DecimalForms, like: Encoding) -> Option<Encoding> {
     match written {
         DecimalForms { fixed: true, stripped: false } => Some(like.with_zeros(TrailingZeros::Kept)),
@@ -87,7 +87,7 @@ fn of_conformers(written: DecimalForms, like: Encoding) -> Option<Encoding> {
     }
 }
 
-/// The encoding in which the model writes without a logit processor; `None` if there is not enough evidence.
+/// Returns the encoding in which the model writes without a logit processor; `None` if there is not enough evidence.
 fn own_text(
     plan: &GeneratePlan,
     checkpoint: &mut Checkpoint,

@@ -2,7 +2,7 @@
 
 use drift_data::generation::Environment;
 
-/// The environment of this process.
+/// Returns the environment of this process.
 pub(crate) fn here() -> Environment {
     Environment {
         date: time::OffsetDateTime::now_utc().date().to_string(),
@@ -13,13 +13,13 @@ pub(crate) fn here() -> Environment {
     }
 }
 
-/// The peak memory of this process so far, in bytes; known on Linux only.
+/// Returns the peak memory of this process so far, in bytes; known on Linux only.
 pub(crate) fn peak_memory_bytes() -> Option<u64> {
     let peak = field("/proc/self/status", "VmHWM")?;
     peak.strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kibibytes| kibibytes * 1024)
 }
 
-/// The CPU seconds of this process so far, summed over all threads, user and system. Linux reports them in 100 ticks per second.
+/// Returns the CPU seconds of this process so far, summed over all threads, user and system. Linux reports them in 100 ticks per second.
 pub fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The name may contain spaces. The fields after it begin with field 3; user and system time are fields 14 and 15 (proc(5)).
@@ -28,7 +28,7 @@ pub fn cpu_seconds() -> Option<f64> {
     Some(ticks as f64 / 100.0)
 }
 
-/// The value of the first line `key: value` of a file.
+/// Returns the value of the first line `key: value` of a file.
 fn field(path: &str, key: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(key))?;

@@ -30,7 +30,7 @@ pub enum JournalEntry {
     /// Texts that were resampled together.
     Group(RunPlace, ResampledGroup),
     /// The cost of a part of a run.
-    Spent(RunPlace, Spent),
+    Spent(RunPlace, PartCost),
     /// The result of a GPU's self-check.
     Checked(RunPlace, Box<SelfCheck>),
     /// The work is finished.
@@ -133,7 +133,7 @@ impl KeptText {
 
 /// The cost of a part of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct PartCost {
     pub(crate) counts: WorkCounts,
     pub(crate) timing: Timing,
     pub(crate) templates_seconds: f64,
@@ -144,14 +144,14 @@ pub struct Spent {
     pub(crate) peak_memory_bytes: Option<u64>,
 }
 
-impl Spent {
+impl PartCost {
     /// Wall-clock seconds, including templates.
     pub(crate) fn seconds(&self) -> f64 {
         self.timing.total() + self.templates_seconds
     }
 
-    pub(crate) fn add(&mut self, more: Spent) {
-        let nothing = Spent::default();
+    pub(crate) fn add(&mut self, more: PartCost) {
+        let nothing = PartCost::default();
         if *self == nothing || more == nothing {
             // A part without any work has no CPU seconds that could be missing.
             if *self == nothing {
@@ -176,11 +176,11 @@ mod tests {
 
     #[test]
     fn cpu_seconds_are_those_of_all_parts() {
-        let part = |cpu_seconds| Spent { templates_seconds: 1.0, cpu_seconds, ..Spent::default() };
+        let part = |cpu_seconds| PartCost { templates_seconds: 1.0, cpu_seconds, ..PartCost::default() };
         let sum = |parts: &[Option<f64>]| {
-            let mut all = Spent::default();
+            let mut all = PartCost::default();
             parts.iter().for_each(|cpu| all.add(part(*cpu)));
-            all.add(Spent::default());
+            all.add(PartCost::default());
             (all.cpu_seconds, all.templates_seconds)
         };
         assert_eq!(sum(&[Some(2.0), Some(3.0)]), (Some(5.0), 2.0));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::mem::take;
 
 use super::environment::{cpu_seconds, here, peak_memory_bytes};
-use super::finished::{JournalEntry, KeptModel, KeptText, RunPlace, Spent};
+use super::finished::{JournalEntry, KeptModel, KeptText, PartCost, RunPlace};
 use super::kept_run::{KeptRun, held_twice};
 use super::text_seconds::TextPlace;
 use crate::generate::{SelfCheck, TextDelta, TextSink};
@@ -110,17 +110,17 @@ impl TextStore {
         Ok(())
     }
 
-    /// Whether nothing more is to be generated.
+    /// Returns whether nothing more is to be generated.
     pub(crate) fn is_over(&self) -> bool {
         self.merged.is_some()
     }
 
-    /// Whether shards are combined and none of them has started this model.
+    /// Returns whether shards are combined and none of them has started this model.
     pub(crate) fn lacks(&self, model: usize) -> bool {
         self.is_over() && !self.models.contains_key(&model)
     }
 
-    /// The environment of this run; for combined shards, that of the first shard.
+    /// Returns the environment of this run; for combined shards, that of the first shard.
     pub(crate) fn environment(&mut self) -> Environment {
         let here = here();
         match (self.merged, self.environments.first()) {
@@ -132,12 +132,12 @@ impl TextStore {
         }
     }
 
-    /// The number of finished texts.
+    /// Returns the number of finished texts.
     pub fn texts(&self) -> usize {
         self.runs.values().map(|run| run.texts.len()).sum()
     }
 
-    /// Whether the molecule with this index belongs to this shard.
+    /// Returns whether the molecule with this index belongs to this shard.
     pub(crate) fn has(&self, molecule: usize) -> bool {
         self.shard.is_none_or(|shard| shard.has(molecule))
     }
@@ -158,7 +158,7 @@ impl TextStore {
         }
     }
 
-    /// The stored description of a model.
+    /// Returns the stored description of a model.
     pub(crate) fn model(&self, place: usize) -> Option<&KeptModel> {
         self.models.get(&place)
     }
@@ -183,7 +183,7 @@ impl TextStore {
         }
     }
 
-    /// The nats of the conformers of each scored molecule.
+    /// Returns the nats of the conformers of each scored molecule.
     pub(crate) fn nats(&mut self, model: usize) -> &mut BTreeMap<usize, Vec<f64>> {
         self.nats.entry(model).or_default()
     }
@@ -209,13 +209,13 @@ impl TextStore {
         Ok(())
     }
 
-    /// The stored parts of a run.
+    /// Returns the stored parts of a run.
     pub(crate) fn run(&mut self, place: RunPlace) -> &mut KeptRun {
         self.runs.entry(place).or_default()
     }
 
-    /// A sink that stores what a run finishes. `templates_seconds` is the time of building its templates; CPU seconds are measured
-    /// if `on_cpu`.
+    /// Returns a sink that stores what a run finishes. `templates_seconds` is the time of building its templates; CPU seconds are
+    /// measured if `on_cpu`.
     pub(crate) fn keeper(&mut self, place: RunPlace, templates_seconds: f64, on_cpu: bool) -> RunKeeper<'_> {
         let cpu = on_cpu.then(cpu_seconds).flatten();
         RunKeeper { kept: self, place, templates_seconds, cpu }
@@ -237,7 +237,7 @@ impl TextStore {
     }
 }
 
-/// The error for molecules or placeholders that were read from other files.
+/// Returns the error for molecules or placeholders that were read from other files.
 fn other_inputs(problem: &str) -> Error {
     let problem = format!("{problem} of molecules, references or placeholders");
     Error::input("the work", problem, "give the same files, or another folder")
@@ -256,7 +256,7 @@ pub(crate) struct RunKeeper<'k> {
 impl TextSink for RunKeeper<'_> {
     fn keep(&mut self, news: &TextDelta<'_>) -> Result<()> {
         let now = self.cpu.and_then(|_| cpu_seconds());
-        let spent = Spent {
+        let spent = PartCost {
             counts: news.counts,
             timing: news.timing,
             templates_seconds: take(&mut self.templates_seconds),

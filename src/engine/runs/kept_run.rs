@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
-use super::finished::Spent;
+use super::finished::PartCost;
 use super::text_seconds::{FinishTimes, TextPlace, TextSeconds};
 use crate::generate::{GeneratedText, GenerationResult, ResampledGroup, SelfCheck, Verdict};
 use drift_core::error::{Error, Result};
@@ -16,7 +16,7 @@ pub(crate) struct KeptRun {
     /// The groups of texts that were drawn together, with `--resample`.
     pub(crate) groups: Vec<ResampledGroup>,
     /// The seconds and counts of all parts.
-    pub(crate) spent: Spent,
+    pub(crate) spent: PartCost,
     /// When the texts finished.
     times: FinishTimes,
     /// The last self-check, or the first one that did not pass.
@@ -24,7 +24,7 @@ pub(crate) struct KeptRun {
 }
 
 impl KeptRun {
-    /// The finished generations of each molecule, sorted.
+    /// Returns the finished generations of each molecule, sorted.
     pub(crate) fn done(&self) -> BTreeMap<usize, Vec<usize>> {
         let mut done: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for text in &self.texts {
@@ -35,12 +35,12 @@ impl KeptRun {
     }
 
     /// Counts the cost of texts that finished together; there may be none.
-    pub(crate) fn spend(&mut self, texts: Vec<TextPlace>, spent: Spent) {
+    pub(crate) fn spend(&mut self, texts: Vec<TextPlace>, spent: PartCost) {
         self.times.add(texts, TextSeconds { wall: spent.seconds(), cpu: spent.cpu_seconds });
         self.spent.add(spent);
     }
 
-    /// The share of each text in the time of the run.
+    /// Returns the share of each text in the time of the run.
     pub(crate) fn text_seconds(&self) -> BTreeMap<TextPlace, TextSeconds> {
         self.times.shares(&self.texts.iter().map(|text| (text.prompt, text.generation)).collect())
     }
@@ -48,7 +48,7 @@ impl KeptRun {
     /// Takes the texts of the run as if they had been generated at once. What else was spent stays in `spent`.
     pub(crate) fn generated(&mut self) -> GenerationResult {
         let (samples, resampled) = (take(&mut self.texts), take(&mut self.groups));
-        let Spent { counts, timing, .. } = self.spent;
+        let PartCost { counts, timing, .. } = self.spent;
         let (batches, self_check) = (take(&mut self.spent.batches), self.check.take());
         let generated = GenerationResult {
             samples,
@@ -114,7 +114,7 @@ impl KeptRun {
     }
 }
 
-/// The error for two shards that contain the same work.
+/// Returns the error for two shards that contain the same work.
 pub(crate) fn held_twice(molecule: usize) -> Error {
     let problem = format!("contains what another shard contains of molecule {}", molecule + 1);
     Error::input("the work", problem, "give each shard once")

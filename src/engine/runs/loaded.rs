@@ -90,13 +90,13 @@ impl LoadedModel {
         Ok(())
     }
 
-    /// The runs that were started, in order. If the job was cancelled, the last ones were not.
+    /// Returns the runs that were started, in order. If the job was cancelled, the last ones were not.
     pub(crate) fn started<'l>(&'l self, plan: &GeneratePlan) -> Vec<RunProcessor<'l>> {
         processors(plan, &self.placeholders).into_iter().take(self.spans.len()).collect()
     }
 }
 
-/// The runs of a model, in order: each logit processor, combined with each placeholder if it takes one.
+/// Returns the runs of a model, in order: each logit processor, combined with each placeholder if it takes one.
 pub(crate) fn processors<'p>(
     plan: &GeneratePlan,
     placeholders: &'p [NamedPlaceholder],
@@ -194,12 +194,12 @@ fn check_geometry(plan: &GeneratePlan) -> Result<()> {
     plan.geometry.strength.check()
 }
 
-/// How to give references, as part of a remedy.
+/// Returns how to give references, as part of a remedy.
 pub(crate) fn give_references() -> String {
     format!("give them with {}, or {}", parameter::REFERENCES, parameter::CORPUS)
 }
 
-/// The files from which molecules and placeholders were read.
+/// Returns the files from which molecules and placeholders were read.
 pub(crate) fn inputs(plan: &GeneratePlan, molecules: &Molecules) -> Vec<InputHash> {
     let file = |choice: &PlaceholderChoice| match choice {
         PlaceholderChoice::File(file) => Some(file.source.clone()),
@@ -208,7 +208,7 @@ pub(crate) fn inputs(plan: &GeneratePlan, molecules: &Molecules) -> Vec<InputHas
     molecules.inputs.iter().cloned().chain(plan.placeholders.iter().filter_map(file)).collect()
 }
 
-/// Whether the model is known not to have been trained on these molecules.
+/// Returns whether the model is known not to have been trained on these molecules.
 pub(crate) fn unseen(checkpoint: &Checkpoint, molecules: &Molecules) -> Unseen {
     if checkpoint.synthetic.is_some() {
         return Unseen::Yes;

@@ -32,7 +32,7 @@ impl NamedPlaceholder {
         })
     }
 
-    /// The placeholder in a file for the tokenizer of a checkpoint: one per class of blocks if that is an improvement.
+    /// Returns the placeholder in a file for the tokenizer of a checkpoint: one per class of blocks if that is an improvement.
     fn of_file(file: &FittedFile, checkpoint: &Checkpoint) -> Result<Self> {
         let fitted = file.of(&checkpoint.tokenizer, checkpoint.encoding)?;
         let in_file = |error: Error| Error::input(file.place(), error, "");
@@ -53,7 +53,7 @@ impl NamedPlaceholder {
     }
 }
 
-/// A plan's placeholders for one checkpoint, each once.
+/// Returns a plan's placeholders for one checkpoint, each once.
 pub(crate) fn placeholders(
     plan: &GeneratePlan,
     checkpoint: &Checkpoint,
@@ -94,7 +94,7 @@ fn add(all: &mut Vec<NamedPlaceholder>, named: NamedPlaceholder) -> Result<()> {
     Ok(())
 }
 
-/// The default placeholders: the one that users have, and the best possible one. No tokenizer is refused for lack of one.
+/// Returns the default placeholders: the one that users have, and the best possible one. No tokenizer is refused for lack of one.
 fn usual(checkpoint: &Checkpoint, seed: u64, job: &Job) -> Result<Vec<String>> {
     let encoding = checkpoint.encoding;
     if !takes_templates(&checkpoint.tokenizer, encoding)? {

@@ -6,7 +6,7 @@ use crate::generate::{Sampling, SelfChecking};
 use crate::model::{Device, Room, Synthetic};
 use drift_core::constraint::ProcessorKind;
 use drift_core::constraint::automaton::AnswerForm;
-use drift_core::encoding::AskedEncoding;
+use drift_core::encoding::EncodingRequest;
 use drift_data::corpus::EmbeddedCorpus;
 pub use drift_data::generation::{EngineChoice, EvalPart, GeometrySettings};
 use drift_data::prompts::PromptMolecule;
@@ -25,7 +25,7 @@ pub struct GeneratePlan {
     pub placeholders: Vec<PlaceholderChoice>,
     /// How blocks are written. Where the user does not state it, it is taken from the model's recipe, or else from the given
     /// conformers and the model's own text.
-    pub encoding: AskedEncoding,
+    pub encoding: EncodingRequest,
     /// The number of texts for each molecule.
     pub generations: Generations,
     /// The number of rows of a batch.
@@ -76,7 +76,7 @@ pub enum Generations {
 }
 
 impl Generations {
-    /// The number for a molecule with `references` references.
+    /// Returns the number for a molecule with `references` references.
     pub fn of(self, references: usize) -> usize {
         match self {
             Generations::Each(texts) => texts,
@@ -130,7 +130,7 @@ pub enum ModelChoice {
 }
 
 impl ModelChoice {
-    /// The embedded corpus that suits the model: the small one for the embedded model, and the drug-like one for any other model
+    /// Returns the embedded corpus that suits the model: the small one for the embedded model, and the drug-like one for any other model
     /// and for shapes whose speed is measured.
     pub fn corpus(&self) -> EmbeddedCorpus {
         match self {

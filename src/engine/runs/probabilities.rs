@@ -21,7 +21,7 @@ struct Sum {
     nats: f64,
 }
 
-/// The probabilities of a run's tokens by class of text; empty if they were not logged.
+/// Returns the probabilities of a run's tokens by class of text; empty if they were not logged.
 pub(crate) fn probabilities(checkpoint: &Checkpoint, run: &Run) -> Vec<ClassProbability> {
     let mut sums = [Sum::default(); TextClass::ALL.len()];
     for sample in &run.generated.samples {
@@ -60,7 +60,7 @@ fn add(
     }
 }
 
-/// The class of each token of a text.
+/// Returns the class of each token of a text.
 fn token_classes(checkpoint: &Checkpoint, sample: &GeneratedText) -> Vec<TextClass> {
     let texts = token_texts(&checkpoint.tokenizer, &sample.tokens);
     // Classes are determined for the bytes of the whole text, since the class of a token depends on the surrounding text.
@@ -73,12 +73,12 @@ fn token_classes(checkpoint: &Checkpoint, sample: &GeneratedText) -> Vec<TextCla
     texts.iter().map(class).collect()
 }
 
-/// The index of a class among all classes.
+/// Returns the index of a class among all classes.
 fn place(class: TextClass) -> usize {
     TextClass::ALL.iter().position(|known| *known == class).unwrap_or(0)
 }
 
-/// The effect of the mask over the texts of a run; `None` if it was not logged.
+/// Returns the effect of the mask over the texts of a run; `None` if it was not logged.
 pub(crate) fn mask_cost(checkpoint: &Checkpoint, run: &Run) -> Option<MaskCost> {
     let samples = &run.generated.samples;
     let mut tokens = [0; TextClass::ALL.len()];
@@ -102,7 +102,7 @@ pub(crate) fn mask_cost(checkpoint: &Checkpoint, run: &Run) -> Option<MaskCost> 
     Some(MaskCost { texts: samples.len() as u64, log_z: Spread::from_values(&all)?, classes })
 }
 
-/// The results of resampling groups of at most `draws` texts; `None` if no group was finished.
+/// Returns the results of resampling groups of at most `draws` texts; `None` if no group was finished.
 pub(crate) fn resampling(draws: usize, run: &Run) -> Option<ResamplingReport> {
     let groups = &run.generated.resampled;
     let spread = |figure: fn(&ResampledGroup) -> f64| {

@@ -6,7 +6,7 @@ use drift_core::constraint::ProcessorKind;
 use drift_data::generation::GenerationProtocol;
 use drift_data::prompts::Molecules;
 
-/// The settings of the generation. `synthetic` is the shape if the weights are random.
+/// Returns the settings of the generation. `synthetic` is the shape if the weights are random.
 pub(crate) fn generation_protocol(
     plan: &GeneratePlan,
     molecules: &Molecules,

@@ -53,7 +53,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// What is known of its texts, which `checkpoint` wrote.
+    /// Returns what is known of its texts, which `checkpoint` wrote.
     pub(crate) fn row_label(&self, checkpoint: &Checkpoint) -> RowLabel {
         RowLabel::new(&checkpoint.name, self.processor, self.placeholder.as_deref())
     }
@@ -64,22 +64,22 @@ impl Run {
             std::mem::take(&mut self.written).into_par_iter().map(|one| one.stripped(encoding)).collect();
     }
 
-    /// The wall time in seconds, including templates.
+    /// Returns the wall time in seconds, including templates.
     pub(crate) fn total_seconds(&self) -> f64 {
         self.generated.timing.total() + self.templates_seconds
     }
 
-    /// The wall time in seconds, including templates but without the start of a device.
+    /// Returns the wall time in seconds, including templates but without the start of a device.
     pub(crate) fn generating_seconds(&self) -> f64 {
         self.total_seconds() - self.generated.timing.start
     }
 
-    /// The texts per second of wall time, including templates but without the start of a device.
+    /// Returns the texts per second of wall time, including templates but without the start of a device.
     pub(crate) fn conformers_per_second(&self) -> f64 {
         self.generated.samples.len() as f64 / self.generating_seconds().max(f64::MIN_POSITIVE)
     }
 
-    /// The time of each batch: CPU time if it is known for all batches, otherwise wall time.
+    /// Returns the time of each batch: CPU time if it is known for all batches, otherwise wall time.
     pub(crate) fn pace(&self) -> BatchTimes {
         let batches = &self.generated.batches;
         match batches.iter().map(|batch| batch.cpu).collect::<Option<Vec<f64>>>() {
@@ -155,7 +155,7 @@ pub(crate) fn generate(
     Ok((generated.spans, generated.interrupted))
 }
 
-/// The settings of the self-check of a device. Evidence of a failed check goes to a folder for this run.
+/// Returns the settings of the self-check of a device. Evidence of a failed check goes to a folder for this run.
 fn self_check(plan: &GeneratePlan, checkpoint: &Checkpoint, processor: RunProcessor<'_>) -> SelfChecking {
     let label = processor.placeholder.map(|named| &*named.label);
     let label = RowLabel::new(&checkpoint.name, processor.kind, label).processor();
@@ -185,7 +185,7 @@ pub(crate) fn logit_processor(
     })
 }
 
-/// A finished run.
+/// Returns a finished run.
 ///
 /// # Errors
 /// If a token does not belong to the tokenizer.
@@ -212,7 +212,7 @@ pub(crate) fn finished_run(
     })
 }
 
-/// The tokens that close a number, if only the model's preferred token there shows whether a block was truncated: under position
+/// Returns the tokens that close a number, if only the model's preferred token there shows whether a block was truncated: under position
 /// templates in the stripped encoding.
 fn closing(processor: ProcessorKind, checkpoint: &Checkpoint) -> Arc<[u32]> {
     if !processor.takes_placeholder() || checkpoint.encoding.is_fixed() {
@@ -237,7 +237,7 @@ struct MissingTexts<'m> {
     done: Arc<[usize]>,
 }
 
-/// The molecules of the shard with missing texts.
+/// Returns the molecules of the shard with missing texts.
 fn lacking<'m>(
     plan: &GeneratePlan,
     molecules: &'m [PromptMolecule],
@@ -254,7 +254,7 @@ fn lacking<'m>(
     molecules.iter().enumerate().filter_map(of).collect()
 }
 
-/// The inside of a slot with as many tokens as any slot can have.
+/// Returns the inside of a slot with as many tokens as any slot can have.
 fn widest(encoding: Encoding) -> String {
     if encoding.is_decimal() {
         return WIDEST.to_owned();
@@ -262,7 +262,7 @@ fn widest(encoding: Encoding) -> String {
     encoding.numbers_text(&std::array::from_fn(|axis| encoding.number().limits(axis).1))
 }
 
-/// The prompts of molecules, with the lengths that their texts may need.
+/// Returns the prompts of molecules, with the lengths that their texts may need.
 fn prompts_of(
     plan: &GeneratePlan,
     checkpoint: &Checkpoint,

@@ -8,7 +8,7 @@ use crate::generate::GenerationResult;
 use drift_data::audit::pairs::BatchTimes;
 use drift_data::generation::{Cost, GenerationRun, Roofline, Seconds, Unseen};
 
-/// What is known about a run beside its texts.
+/// Returns what is known about a run beside its texts.
 pub(crate) fn generation_run(
     plan: &GeneratePlan,
     checkpoint: &Checkpoint,
@@ -69,7 +69,7 @@ fn cost(plan: &GeneratePlan, checkpoint: &Checkpoint, run: &Run) -> Cost {
     }
 }
 
-/// The least memory traffic of the run, and the share of the bandwidth that the run reached.
+/// Returns the least memory traffic of the run, and the share of the bandwidth that the run reached.
 fn floor(plan: &GeneratePlan, checkpoint: &Checkpoint, run: &Run) -> Option<Roofline> {
     let GenerationResult { counts, timing, .. } = &run.generated;
     let traffic = counts.traffic(&checkpoint.config, plan.device.bytes_per_number())?;

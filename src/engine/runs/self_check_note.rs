@@ -2,7 +2,7 @@
 
 use drift_data::generation::{SelfCheck, Verdict};
 
-/// What a run's self-check found, and whose texts the run has; `None` if it passed. `label` is the run's logit processor.
+/// Returns what a run's self-check found, and whose texts the run has; `None` if it passed. `label` is the run's logit processor.
 pub(crate) fn self_check_note(model: &str, label: &str, check: &SelfCheck) -> Option<String> {
     let texts = match check.insisted {
         true => "but they wrote the texts, because the run insisted on them: do not rely on these texts",

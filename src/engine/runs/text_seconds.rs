@@ -22,7 +22,7 @@ impl TextSeconds {
         TextSeconds { wall: self.wall + more.wall, cpu }
     }
 
-    /// The share of each of `texts` texts or conformers.
+    /// Returns the share of each of `texts` texts or conformers.
     pub(crate) fn shared_by(self, texts: usize) -> Self {
         let texts = texts.max(1) as f64;
         TextSeconds { wall: self.wall / texts, cpu: self.cpu.map(|cpu| cpu / texts) }
@@ -60,7 +60,7 @@ impl FinishTimes {
         self.shards.extend(more.shards);
     }
 
-    /// The share of each of these texts. Time without a text belongs to the texts that finish next, or to the last ones.
+    /// Returns the share of each of these texts. Time without a text belongs to the texts that finish next, or to the last ones.
     pub(crate) fn shares(&self, texts: &BTreeSet<TextPlace>) -> BTreeMap<TextPlace, TextSeconds> {
         let mut shares = BTreeMap::new();
         for shard in &self.shards {

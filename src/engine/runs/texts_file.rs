@@ -128,7 +128,7 @@ fn run_note(run: &GenerationRun) -> Option<String> {
     self_check_note(&run.model, &RowLabel::of_run(run).processor(), run.self_check.as_ref()?)
 }
 
-/// The lines of a run's texts, in order, without their cost.
+/// Returns the lines of a run's texts, in order, without their cost.
 pub(crate) fn lines<'l>(
     checkpoint: &'l Checkpoint,
     molecules: &'l Molecules,
@@ -151,7 +151,7 @@ pub(crate) fn lines<'l>(
     })
 }
 
-/// How a text ended, and what it cost.
+/// Returns how a text ended, and what it cost.
 fn cost_of(plan: &GeneratePlan, run: &Run, sample: &GeneratedText, written: &WrittenText) -> TextCost {
     let conformers = plan.form.conformers.max(1);
     let seconds = run.text_seconds.get(&(sample.prompt, sample.generation / conformers));
@@ -176,7 +176,7 @@ fn sum(logs: Option<&[f32]>) -> Option<f64> {
     logs.map(|logs| logs.iter().map(|log| f64::from(*log)).sum())
 }
 
-/// How the texts of a model are written, unless in the decimals that a line without it has.
+/// Returns how the texts of a model are written, unless in the decimals that a line without it has.
 fn named_encoding(checkpoint: &Checkpoint) -> Option<Encoding> {
     Some(checkpoint.encoding).filter(|encoding| !Encoding::ALL.contains(encoding))
 }

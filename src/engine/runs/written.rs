@@ -28,7 +28,7 @@ pub(crate) struct WrittenText {
 }
 
 impl WrittenText {
-    /// The text of a sample.
+    /// Returns the text of a sample.
     ///
     /// # Errors
     /// If a token does not belong to the tokenizer.
@@ -47,13 +47,13 @@ impl WrittenText {
         })
     }
 
-    /// The text with the junk stripped from its numbers, as users proposed.
+    /// Returns the text with the junk stripped from its numbers, as users proposed.
     pub(crate) fn stripped(self, encoding: Encoding) -> Self {
         WrittenText { text: strip_junk(&self.text, encoding), ..self }
     }
 }
 
-/// The number of tokens that are only junk or invented digits. The first bytes of the text belong to the prompt.
+/// Returns the number of tokens that are only junk or invented digits. The first bytes of the text belong to the prompt.
 fn wasted_tokens(checkpoint: &Checkpoint, sample: &GeneratedText, text: &str, of_prompt: usize) -> u64 {
     let marks = audit::marks(text, checkpoint.encoding);
     // Most texts have no flaw, so their tokens need not be decoded.
@@ -63,7 +63,7 @@ fn wasted_tokens(checkpoint: &Checkpoint, sample: &GeneratedText, text: &str, of
     wasted(&token_texts(&checkpoint.tokenizer, &sample.tokens), of_prompt, &marks)
 }
 
-/// The blocks that were closed by force although the model would have continued the number.
+/// Returns the blocks that were closed by force although the model would have continued the number.
 fn truncated(tokenizer: &Tokenizer, sample: &GeneratedText, encoding: Encoding) -> Box<[usize]> {
     if sample.preferred.is_empty() {
         return Box::default();
@@ -81,7 +81,7 @@ fn truncated(tokenizer: &Tokenizer, sample: &GeneratedText, encoding: Encoding) 
     blocks.into_iter().collect()
 }
 
-/// The number of tokens of a text that lie inside junk or invented digits. The first token begins at byte `begin`.
+/// Returns the number of tokens of a text that lie inside junk or invented digits. The first token begins at byte `begin`.
 fn wasted(tokens: &[String], begin: usize, marks: &[Mark]) -> u64 {
     let mut at = begin;
     let mut is_wasted = |text: &String| {
@@ -93,7 +93,7 @@ fn wasted(tokens: &[String], begin: usize, marks: &[Mark]) -> u64 {
     tokens.iter().map(|text| u64::from(is_wasted(text))).sum()
 }
 
-/// The text of each token.
+/// Returns the text of each token.
 pub(crate) fn token_texts(tokenizer: &Tokenizer, tokens: &[u32]) -> Vec<String> {
     // A token that is only part of a character becomes a replacement character; such text is junk anyway.
     tokens.iter().map(|token| tokenizer.decode(&[*token]).unwrap_or_default()).collect()

@@ -25,12 +25,12 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// The columns of a query head, in the queries and in the output.
+    /// Returns the columns of a query head, in the queries and in the output.
     fn query(self, head: usize) -> Range<usize> {
         head * self.dim..(head + 1) * self.dim
     }
 
-    /// The columns of the key or value head that a query head reads.
+    /// Returns the columns of the key or value head that a query head reads.
     fn pair(self, head: usize) -> Range<usize> {
         // Grouped queries: consecutive query heads share a key and value head.
         self.query(head / (self.queries / self.kv_heads))
@@ -51,7 +51,7 @@ struct Strip {
     seen: Range<usize>,
 }
 
-/// The strips of a pack, in order.
+/// Returns the strips of a pack, in order.
 fn strips(documents: &[Range<usize>], heads: Heads) -> Vec<Strip> {
     let strip = |document: &Range<usize>, head: usize, start: usize| {
         let rows = start..(start + STRIP).min(document.end);
@@ -98,7 +98,7 @@ pub fn attend(
     Ok((output, probabilities))
 }
 
-/// The derivatives of [`attend`] with respect to queries, keys and values, in their shapes.
+/// Returns the derivatives of [`attend`] with respect to queries, keys and values, in their shapes.
 ///
 /// # Errors
 /// If shapes disagree.

@@ -29,12 +29,12 @@ pub struct Augmentation {
 }
 
 impl Augmentation {
-    /// Whether nothing is changed.
+    /// Returns whether nothing is changed.
     pub fn is_none(&self) -> bool {
         !self.turned && self.noise_angstrom == 0.0
     }
 
-    /// The changed conformer for draw number `draw` of a training.
+    /// Returns the changed conformer for draw number `draw` of a training.
     pub fn apply(&self, conformer: &Conformer, encoding: Encoding, seed: u64, draw: u64) -> Conformer {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         random.set_stream(STREAM + draw);
@@ -57,7 +57,7 @@ impl Augmentation {
         changed
     }
 
-    /// The same changes in Å, with the result encoded again. Codes stay unchanged.
+    /// Returns the same changes in Å, with the result encoded again. Codes stay unchanged.
     fn requantized(
         &self,
         conformer: &Conformer,
@@ -82,8 +82,8 @@ impl Augmentation {
     }
 }
 
-/// Whether an encoding can write 0 Å. If bins have an edge there, the frame of rounded positions is not the frame of the molecule:
-/// the second atom seems to be off the x axis, and all others would be rotated by that error.
+/// Returns whether an encoding can write 0 Å. If bins have an edge there, the frame of rounded positions is not the frame of the
+/// molecule: the second atom seems to be off the x axis, and all others would be rotated by that error.
 fn writes_zero(encoding: Encoding) -> bool {
     let zero = encoding.quantize([0.0; 3]).ok().and_then(|values| encoding.angstrom(&values));
     zero.is_some_and(|position| position.iter().all(|x| x.abs() < 1e-6))

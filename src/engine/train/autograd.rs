@@ -53,7 +53,7 @@ impl Move {
         Ok(Move { there: Tensor::new(there, device)?, back: Tensor::new(back, device)? })
     }
 
-    /// The rows of `x`, `[rows, columns]`, in their new places.
+    /// Returns the rows of `x`, `[rows, columns]`, in their new places.
     fn apply(&self, x: &Tensor) -> Result<Tensor> {
         x.contiguous()?.apply_op2(&self.there, self.clone())
     }
@@ -144,7 +144,7 @@ impl Places {
 }
 
 impl Autograd {
-    /// A decoder for documents of at most `longest` tokens.
+    /// Returns a decoder for documents of at most `longest` tokens.
     ///
     /// # Errors
     /// If the device has no room.
@@ -160,7 +160,7 @@ impl Autograd {
         })
     }
 
-    /// The weights of one step, copied to the device.
+    /// Returns the weights of one step, copied to the device.
     ///
     /// # Errors
     /// If the device has no room.
@@ -200,7 +200,7 @@ impl Autograd {
         Ok(RecordedWeights { embedding, layers, norm, head, all })
     }
 
-    /// The weighted sum of the targets' cross-entropy over packs, and its gradient with respect to every weight, in the order of
+    /// Returns the weighted sum of the targets' cross-entropy over packs, and its gradient with respect to every weight, in the order of
     /// the layout.
     ///
     /// # Errors
@@ -225,7 +225,7 @@ impl Autograd {
         Ok((loss, flat))
     }
 
-    /// How well each target of a pack is predicted.
+    /// Returns how well each target of a pack is predicted.
     ///
     /// # Errors
     /// If the device fails, or has no room.
@@ -247,7 +247,8 @@ impl Autograd {
         (nats(&logits, &right)? * Tensor::new(counts, &self.device)?)?.sum_all()
     }
 
-    /// The logits of the targets' rows relative to the highest of each row, `[targets, vocabulary]`, and the logits of the targets.
+    /// Returns the logits of the targets' rows relative to the highest of each row, `[targets, vocabulary]`, and the logits of the
+    /// targets.
     fn logits(&self, weights: &RecordedWeights, pack: &Pack) -> Result<(Tensor, Tensor)> {
         let (rows, ids): (Vec<u32>, Vec<u32>) =
             pack.targets.iter().map(|target| (target.row as u32, target.token)).unzip();
@@ -261,7 +262,7 @@ impl Autograd {
         Ok((logits, right))
     }
 
-    /// The normed hidden states, `[tokens, hidden]`.
+    /// Returns the normed hidden states, `[tokens, hidden]`.
     fn hidden(&self, weights: &RecordedWeights, pack: &Pack) -> Result<Tensor> {
         let places = Places::new(pack, &self.device)?;
         let cos = self.cos.index_select(&places.positions, 0)?.unsqueeze(1)?;
@@ -321,7 +322,7 @@ impl Autograd {
     }
 }
 
-/// The cross-entropy of each target, `[targets]`, from the result of [`Autograd::logits`].
+/// Returns the cross-entropy of each target, `[targets]`, from the result of [`Autograd::logits`].
 fn nats(logits: &Tensor, right: &Tensor) -> Result<Tensor> {
     logits.exp()?.sum_keepdim(1)?.log()?.squeeze(1)? - right
 }

@@ -31,7 +31,7 @@ impl Gradient<'_> {
 }
 
 impl Network {
-    /// The weighted sum of the targets' cross-entropy, and its gradient with respect to every weight, in the order of the layout.
+    /// Returns the weighted sum of the targets' cross-entropy, and its gradient with respect to every weight, in the order of the layout.
     ///
     /// # Errors
     /// If candle refuses a product.

@@ -27,7 +27,7 @@ impl Batches {
         Batches { lengths, batch_tokens, seed, shortest_first, pass: 0, order: Vec::new() }
     }
 
-    /// The order of a pass, reversed.
+    /// Returns the order of a pass, reversed.
     fn order(&self, pass: u64) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.lengths.len()).collect();
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
@@ -46,7 +46,7 @@ impl Batches {
 impl Iterator for Batches {
     type Item = Vec<usize>;
 
-    /// The documents of the next update; `None` only if there are no documents.
+    /// Returns the documents of the next update; `None` only if there are no documents.
     fn next(&mut self) -> Option<Vec<usize>> {
         let (mut batch, mut tokens) = (Vec::new(), 0);
         while tokens < self.batch_tokens && !self.lengths.is_empty() {
@@ -62,8 +62,8 @@ impl Iterator for Batches {
     }
 }
 
-/// The first batches of a training. Their documents keep more and more of their coordinates (`Document::thinned`), from none at the
-/// first update to all after `steps` updates. At first, molecules make up most of a batch, so the model learns early to copy them,
+/// Returns the first batches of a training. Their documents keep more and more of their coordinates (`Document::thinned`), from none at
+/// the first update to all after `steps` updates. At first, molecules make up most of a batch, so the model learns early to copy them,
 /// and over varying distances.
 pub fn thinned<'d>(
     documents: &'d [Document],

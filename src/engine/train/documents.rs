@@ -27,7 +27,7 @@ pub struct Loss {
 }
 
 impl Default for Loss {
-    /// All tokens of the answer count alike, and those of the prompt not at all.
+    /// Returns all tokens of the answer count alike, and those of the prompt not at all.
     fn default() -> Self {
         Loss { prompt: 0.0, copy: 1.0, fine: 1.0 }
     }
@@ -46,7 +46,7 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    /// The kind of a token of an answer.
+    /// Returns the kind of a token of an answer.
     fn of(token: &Token, answer: &str) -> Self {
         if token.class == TokenRole::Copy {
             return TokenKind::Copy;
@@ -72,7 +72,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// The document of a conformer.
+    /// Returns the document of a conformer.
     ///
     /// # Errors
     /// If the tokenizer cannot encode it.
@@ -92,13 +92,13 @@ impl Document {
         Ok(Document { tokens, prompt, kinds })
     }
 
-    /// Whether the token at `at` is one that a template would force.
+    /// Returns whether the token at `at` is one that a template would force.
     pub(crate) fn is_copy(&self, at: usize) -> bool {
         at >= self.prompt && self.kinds[at - self.prompt] == TokenKind::Copy
     }
 
-    /// A copy of the document in which each block keeps its coordinates with probability `kept`. At 0, only the prompt and its copy
-    /// remain.
+    /// Returns a copy of the document in which each block keeps its coordinates with probability `kept`. At 0, only the prompt and its
+    /// copy remain.
     pub fn thinned(&self, kept: f64, random: &mut impl Rng) -> Document {
         let mut thin = Document { tokens: vec![], prompt: self.prompt, kinds: vec![] };
         // Drawn once per block, at its first token, so that a block is kept or removed as a whole.
@@ -205,7 +205,7 @@ pub struct Writer<'t> {
 }
 
 impl Writer<'_> {
-    /// The documents of a corpus, in its order, split by SMILES.
+    /// Returns the documents of a corpus, in its order, split by SMILES.
     ///
     /// # Errors
     /// If the corpus cannot be read, or nothing in it belongs to the training part.
@@ -245,7 +245,7 @@ impl Writer<'_> {
 }
 
 impl Documents {
-    /// Whether it belongs to the training part.
+    /// Returns whether it belongs to the training part.
     fn add(&mut self, part: Part, document: Document, is_new: bool, context: usize) -> bool {
         if document.tokens.len() > context {
             self.sizes.too_long += 1;

@@ -85,14 +85,14 @@ pub fn write(
     files.commit()
 }
 
-/// The bytes of weights as they are stored.
+/// Returns the bytes of weights as they are stored.
 fn bytes_of(weights: &[f32], float: Float) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(weights.len() * float.bytes());
     float.write(weights.iter().map(|weight| f64::from(*weight)), &mut bytes);
     bytes
 }
 
-/// The weights with the rounding of being stored and read back.
+/// Returns the weights with the rounding of being stored and read back.
 pub fn stored(weights: &[f32], float: Float) -> Vec<f32> {
     float.read(&bytes_of(weights, float))
 }

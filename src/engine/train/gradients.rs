@@ -49,7 +49,7 @@ pub(super) struct BatchLoss {
 }
 
 impl Trainable {
-    /// A decoder for documents of at most `longest` tokens.
+    /// Returns a decoder for documents of at most `longest` tokens.
     ///
     /// # Errors
     /// If the device has no room.
@@ -63,7 +63,7 @@ impl Trainable {
         })
     }
 
-    /// The layout of the weights.
+    /// Returns the layout of the weights.
     pub(super) fn layout(&self) -> &ParameterLayout {
         match self {
             Trainable::ByHand(network) => &network.layout,
@@ -71,7 +71,7 @@ impl Trainable {
         }
     }
 
-    /// The loss over a batch, and its gradient.
+    /// Returns the loss over a batch, and its gradient.
     ///
     /// # Errors
     /// If the device fails, or the job was cancelled.
@@ -110,7 +110,7 @@ impl Trainable {
         Ok(BatchLoss { nats, weight, gradient })
     }
 
-    /// How well each answer token of the documents is predicted.
+    /// Returns how well each answer token of the documents is predicted.
     ///
     /// # Errors
     /// If the device fails, or the job was cancelled.
@@ -147,12 +147,13 @@ impl Trainable {
     }
 }
 
-/// The sum of the weights of a pack's targets.
+/// Returns the sum of the weights of a pack's targets.
 fn weight(pack: &Pack) -> f64 {
     pack.targets.iter().map(|target| f64::from(target.weight)).sum()
 }
 
-/// The number of tokens of a pack whose record fits on a device. candle keeps the results of all operations for the backward pass.
+/// Returns the number of tokens of a pack whose record fits on a device. candle keeps the results of all operations for the backward
+/// pass.
 fn recorded_tokens(config: &Config, longest: usize) -> usize {
     let heads = (config.num_attention_heads + 2 * config.num_key_value_heads) * config.head_dim;
     let scores = config.num_attention_heads.saturating_mul(longest).saturating_mul(6);

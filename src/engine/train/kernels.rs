@@ -78,7 +78,7 @@ pub fn rms_norm(x: &[f32], scale: &[f32], eps: f32) -> (Vec<f32>, Vec<f32>) {
     (out, inverse)
 }
 
-/// The derivatives of [`rms_norm`]: with respect to `x`, added to `dx`, and with respect to `scale`, added to `dscale`.
+/// Computes the derivatives of [`rms_norm`]: with respect to `x`, added to `dx`, and with respect to `scale`, added to `dscale`.
 pub(crate) fn rms_norm_backward(
     dy: &[f32],
     x: &[f32],
@@ -115,7 +115,7 @@ pub(crate) fn swiglu(gate_up: &[f32], size: usize) -> Vec<f32> {
     out
 }
 
-/// The derivative of [`swiglu`], as rows `[dgate | dup]`.
+/// Returns the derivative of [`swiglu`], as rows `[dgate | dup]`.
 pub(crate) fn swiglu_backward(dy: &[f32], gate_up: &[f32], size: usize) -> Vec<f32> {
     let mut out = vec![0.0; gate_up.len()];
     let rows = gate_up.chunks_exact(2 * size).zip(out.chunks_exact_mut(2 * size));
@@ -140,7 +140,7 @@ pub(crate) struct Rotary {
 }
 
 impl Rotary {
-    /// The tables of positions below `positions`, equal to those of the decoder.
+    /// Returns the tables of positions below `positions`, equal to those of the decoder.
     pub(crate) fn new(config: &Config, positions: usize) -> Self {
         let [cos, sin] = rotary_tables(config, positions);
         Rotary { cos, sin, half: config.head_dim / 2 }
@@ -161,7 +161,7 @@ impl Rotary {
     }
 }
 
-/// The softmax of `scale * scores` over the first `width` numbers of a row; the others become 0.
+/// Computes the softmax of `scale * scores` over the first `width` numbers of a row; the others become 0.
 pub fn softmax(scores: &[f32], width: usize, scale: f32, out: &mut [f32]) {
     // The highest score is subtracted so that no exponential overflows; the result is the same.
     let top = greatest(&scores[..width]);
@@ -173,7 +173,7 @@ pub fn softmax(scores: &[f32], width: usize, scale: f32, out: &mut [f32]) {
     out[width..].fill(0.0);
 }
 
-/// The derivative of [`softmax`] with respect to the scores: `p (dp - Σ p dp) scale`.
+/// Computes the derivative of [`softmax`] with respect to the scores: `p (dp - Σ p dp) scale`.
 pub(crate) fn softmax_backward(p: &[f32], dp: &[f32], scale: f32, out: &mut [f32]) {
     let shared = dot(p, dp);
     for ((out, p), dp) in out.iter_mut().zip(p).zip(dp) {
@@ -189,7 +189,7 @@ pub struct Prediction {
     pub right: bool,
 }
 
-/// The cross-entropy of one row of logits; `gradient` becomes its derivative with respect to the logits, times `weight`.
+/// Returns the cross-entropy of one row of logits; `gradient` becomes its derivative with respect to the logits, times `weight`.
 pub(crate) fn cross_entropy(logits: &[f32], target: usize, weight: f32, gradient: &mut [f32]) -> Prediction {
     let top = greatest(logits);
     for (out, logit) in gradient.iter_mut().zip(logits) {

@@ -82,7 +82,7 @@ pub(super) struct Forward {
 }
 
 impl Network {
-    /// A decoder for documents of at most `longest` tokens.
+    /// Returns a decoder for documents of at most `longest` tokens.
     pub fn new(config: &Config, longest: usize) -> Self {
         Network {
             layout: ParameterLayout::new(config),
@@ -98,7 +98,7 @@ impl Network {
         }
     }
 
-    /// The weights of one step, as tensors.
+    /// Returns the weights of one step, as tensors.
     ///
     /// # Errors
     /// If their number does not match the layout.
@@ -106,7 +106,7 @@ impl Network {
         WeightTensors::new(&self.layout, self.hidden, flat)
     }
 
-    /// The logits of every row, `[tokens, vocabulary]`.
+    /// Returns the logits of every row, `[tokens, vocabulary]`.
     ///
     /// # Errors
     /// If candle refuses a product.
@@ -114,7 +114,7 @@ impl Network {
         self.forward(weights, pack)?.normed.matmul(&weights.head.t()?)
     }
 
-    /// How well each target is predicted.
+    /// Returns how well each target is predicted.
     ///
     /// # Errors
     /// If candle refuses a product.
@@ -123,7 +123,7 @@ impl Network {
         Ok(self.judge(&values(&logits)?, pack).0)
     }
 
-    /// The predictions of the targets, and the gradient of their weighted cross-entropy with respect to the logits.
+    /// Returns the predictions of the targets, and the gradient of their weighted cross-entropy with respect to the logits.
     pub(super) fn judge(&self, logits: &[f32], pack: &Pack) -> (Vec<Prediction>, Vec<f32>) {
         let vocabulary = self.layout.embedding.len() / self.hidden;
         // Rows without a target stay 0, because they are not part of the loss.
@@ -200,7 +200,7 @@ impl Network {
         Ok((layer, output))
     }
 
-    /// The queries, keys and values of rows `[queries | keys | values]`.
+    /// Returns the queries, keys and values of rows `[queries | keys | values]`.
     fn split(&self, projected: &[f32]) -> [Vec<f32>; 3] {
         let [wide, narrow] = [self.heads.queries, self.heads.kv_heads].map(|heads| heads * self.heads.dim);
         let rows = || projected.chunks_exact(wide + 2 * narrow);

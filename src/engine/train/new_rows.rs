@@ -21,13 +21,13 @@ pub(super) struct NewRows {
 }
 
 impl NewRows {
-    /// The rows of the tokens with these ids.
+    /// Returns the rows of the tokens with these ids.
     pub(super) fn new(layout: &ParameterLayout, ids: &[u32]) -> Self {
         let (places, layout) = layout.rows(ids);
         NewRows { places, layout }
     }
 
-    /// One update of only these rows. Returns the norm of their gradient divided by `count`, before clipping.
+    /// Returns one update of only these rows. Returns the norm of their gradient divided by `count`, before clipping.
     ///
     /// # Errors
     /// If candle refuses a product.

@@ -35,13 +35,13 @@ pub struct FlatWeights {
 }
 
 impl FlatWeights {
-    /// The state before the first update.
+    /// Returns the state before the first update.
     pub fn new(weights: Vec<f32>) -> Self {
         let zeros = || vec![0.0; weights.len()];
         FlatWeights { first: zeros(), second: zeros(), weights, step: 0 }
     }
 
-    /// One update along `gradient` divided by `count`. Returns the norm of this quotient before clipping. A count of 0, from a
+    /// Returns one update along `gradient` divided by `count`. Returns the norm of this quotient before clipping. A count of 0, from a
     /// batch without targets, means that no gradient is followed. If the norm is not finite, nothing is changed.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl FlatWeights {
         );
     }
 
-    /// The direction of Muon's step: the Nesterov momentum, with all singular values near 1.
+    /// Returns the direction of Muon's step: the Nesterov momentum, with all singular values near 1.
     fn muon(&self, parameter: &TensorLayout, gradient: &[f32], factor: f32) -> Result<Vec<f32>> {
         let range = parameter.range.clone();
         let ahead = self.first[range.clone()].iter().zip(&gradient[range]);

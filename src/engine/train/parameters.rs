@@ -34,12 +34,12 @@ enum Initial {
 }
 
 impl TensorLayout {
-    /// Whether it is the matrix of a product between the embedding and the LM head.
+    /// Returns whether it is the matrix of a product between the embedding and the LM head.
     pub fn is_hidden(&self) -> bool {
         self.decays() && self.name.contains("layers.")
     }
 
-    /// Whether weight decay applies to it: to matrices, not to the scales of norms.
+    /// Returns whether weight decay applies to it: to matrices, not to the scales of norms.
     pub(crate) fn decays(&self) -> bool {
         self.shape.len() > 1
     }
@@ -83,7 +83,7 @@ pub struct ParameterLayout {
 }
 
 impl ParameterLayout {
-    /// The layout of a decoder.
+    /// Returns the layout of a decoder.
     pub fn new(config: &Config) -> Self {
         let mut builder = Builder::default();
         let hidden = config.hidden_size;
@@ -100,17 +100,17 @@ impl ParameterLayout {
         ParameterLayout { parameters: builder.parameters, embedding, layers, norm, head }
     }
 
-    /// The number of weights.
+    /// Returns the number of weights.
     pub fn size(&self) -> usize {
         self.parameters.last().map_or(0, |last| last.range.end)
     }
 
-    /// The names and shapes of the tensors of a checkpoint, in order.
+    /// Returns the names and shapes of the tensors of a checkpoint, in order.
     pub fn tensors(&self) -> impl Iterator<Item = (&str, &[usize])> {
         self.parameters.iter().map(|parameter| (&*parameter.name, &*parameter.shape))
     }
 
-    /// The rows of some tokens in the embedding and the LM head: their ranges, and the layout of a vector of only these rows.
+    /// Returns the rows of some tokens in the embedding and the LM head: their ranges, and the layout of a vector of only these rows.
     pub fn rows(&self, ids: &[u32]) -> (Vec<Range<usize>>, ParameterLayout) {
         let tables = self.parameters.iter().filter(|p| [&self.embedding, &self.head].contains(&&p.range));
         let (mut places, mut builder) = (Vec::new(), Builder::default());
@@ -128,7 +128,7 @@ impl ParameterLayout {
         (places, ParameterLayout { parameters: builder.parameters, embedding, layers: vec![], norm, head })
     }
 
-    /// The weights before the first step, which depend only on the seed.
+    /// Returns the weights before the first step, which depend only on the seed.
     pub fn initial(&self, seed: u64) -> Vec<f32> {
         let mut values = vec![1.0; self.size()];
         for (stream, parameter) in self.parameters.iter().enumerate() {
@@ -143,7 +143,7 @@ impl ParameterLayout {
     }
 }
 
-/// A standard normal draw (Box and Muller, 1958).
+/// Returns a standard normal draw (Box and Muller, 1958).
 pub(super) fn normal(random: &mut ChaCha8Rng) -> f32 {
     // `1 - u` is in (0, 1], so its logarithm is finite.
     let (u, v): (f64, f64) = (1.0 - random.random::<f64>(), random.random());

@@ -33,7 +33,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of a checkpoint, for documents of up to `context` tokens.
+    /// Returns the shape of a checkpoint, for documents of up to `context` tokens.
     pub fn from_config(config: &Config, context: usize) -> Self {
         Shape {
             architecture: config.architecture,
@@ -47,7 +47,7 @@ impl Shape {
         }
     }
 
-    /// The config of a checkpoint of this shape.
+    /// Returns the config of a checkpoint of this shape.
     ///
     /// # Errors
     /// If no decoder has this shape.
@@ -120,7 +120,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The learning rate of an update, counted from 0.
+    /// Returns the learning rate of an update, counted from 0.
     pub fn rate(&self, step: u64) -> f64 {
         let warm = |step: u64| self.learning_rate * (step + 1) as f64 / self.warmup_steps as f64;
         if step < self.new_rows_steps {

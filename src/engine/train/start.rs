@@ -100,7 +100,7 @@ impl InitCheckpoint {
         Ok(())
     }
 
-    /// The ids of the tokens that the base lacks, in order.
+    /// Returns the ids of the tokens that the base lacks, in order.
     fn new_tokens(&self, tokenizer: &Tokenizer) -> Vec<u32> {
         let Some(known) = self.known.as_ref().or(self.tokenizer.as_ref()) else { return Vec::new() };
         let known = known.vocabulary();
@@ -110,7 +110,7 @@ impl InitCheckpoint {
         ids
     }
 
-    /// The weights in the order of the layout, and the files of the weights and the config.
+    /// Returns the weights in the order of the layout, and the files of the weights and the config.
     fn read(&self, layout: &ParameterLayout) -> Result<(Vec<f32>, Vec<InputHash>)> {
         let (weights, mut files) = load_numbers(&self.folder, layout.tensors())?;
         files.insert(0, hash_bytes(CONFIG, self.written.to_string().as_bytes()));
@@ -119,7 +119,7 @@ impl InitCheckpoint {
 }
 
 impl Start {
-    /// The checkpoint, if training does not start with random weights.
+    /// Returns the checkpoint, if training does not start with random weights.
     fn base(&self) -> Option<&InitCheckpoint> {
         match self {
             Start::Random(_) => None,
@@ -142,7 +142,7 @@ impl Start {
         Ok(())
     }
 
-    /// The config of the decoder, and the largest length of a document in tokens.
+    /// Returns the config of the decoder, and the largest length of a document in tokens.
     ///
     /// # Errors
     /// If no decoder has this shape.
@@ -158,12 +158,12 @@ impl Start {
         }
     }
 
-    /// The ids of tokens whose rows the checkpoint has not trained, in order.
+    /// Returns the ids of tokens whose rows the checkpoint has not trained, in order.
     pub(super) fn new_tokens(&self, tokenizer: &Tokenizer) -> Vec<u32> {
         self.base().map_or_else(Vec::new, |base| base.new_tokens(tokenizer))
     }
 
-    /// The first weights, and their description for the recipe.
+    /// Returns the first weights, and their description for the recipe.
     ///
     /// # Errors
     /// If the weights cannot be read, or do not match the layout.
@@ -189,13 +189,13 @@ impl Start {
         self.base()?.generation.clone().map(|config| with_end(config, end))
     }
 
-    /// The type in which weights are written: the checkpoint's, or bf16.
+    /// Returns the type in which weights are written: the checkpoint's, or bf16.
     pub(super) fn float(&self) -> Float {
         self.base().map_or(Float::Bf16, |base| base.float)
     }
 }
 
-/// Whether the recipe of a checkpoint says that drift trained it from random weights.
+/// Returns whether the recipe of a checkpoint says that drift trained it from random weights.
 fn is_by_drift(folder: &Path) -> Result<bool> {
     let folder = ModelFolder::new(folder);
     let inputs: Option<Vec<InputHash>> = folder.recipe("/recipe/inputs")?;
@@ -203,7 +203,7 @@ fn is_by_drift(folder: &Path) -> Result<bool> {
     Ok(inputs.is_some() && folder.recipe("/recipe/init/by_drift")? != Some(false))
 }
 
-/// A config whose `eos_token_id` contains this end token. The other end tokens of `config` stay only if this one is among them.
+/// Returns a config whose `eos_token_id` contains this end token. The other end tokens of `config` stay only if this one is among them.
 fn with_end(mut config: Value, end: &NamedToken) -> Value {
     let known = match &config["eos_token_id"] {
         Value::Array(ids) => ids.contains(&end.id.into()),
@@ -215,7 +215,7 @@ fn with_end(mut config: Value, end: &NamedToken) -> Value {
     config
 }
 
-/// The widest type of a checkpoint's tensors. Missing files and other number types are skipped here; reading the weights reports
+/// Returns the widest type of a checkpoint's tensors. Missing files and other number types are skipped here; reading the weights reports
 /// them.
 fn widest(folder: &ModelFolder) -> Result<Float> {
     let Some(file) = folder.weights() else { return Ok(Float::Bf16) };

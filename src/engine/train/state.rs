@@ -26,12 +26,12 @@ pub struct TrainingState {
     /// Weights and moments.
     pub weighted: FlatWeights,
     /// The curves and counts so far.
-    pub past: Past,
+    pub past: TrainingHistory,
 }
 
 /// The curves and counts so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Past {
+pub struct TrainingHistory {
     /// The number of document tokens seen.
     pub tokens: u64,
     /// The loss curve.
@@ -47,7 +47,7 @@ pub struct Past {
 struct Metadata {
     recipe: serde_json::Value,
     step: u64,
-    past: Past,
+    past: TrainingHistory,
 }
 
 /// A vector of `f32` whose bytes are made when they are written, so that a save holds those of one vector at a time beside the file.
@@ -144,7 +144,7 @@ impl TrainingState {
     }
 }
 
-/// The first place at which two JSON documents differ, and the difference.
+/// Returns the first place at which two JSON documents differ, and the difference.
 fn difference(old: &serde_json::Value, new: &serde_json::Value, at: String) -> Option<String> {
     use serde_json::Value::{Array, Object};
     match (old, new) {

@@ -4,7 +4,7 @@ use std::ops::{Deref, Range};
 
 use candle_core::{CpuStorage, Device, Result, Storage, StorageRef, Tensor};
 
-/// A matrix with rows of `columns` numbers, without a copy.
+/// Returns a matrix with rows of `columns` numbers, without a copy.
 ///
 /// # Errors
 /// If the last row is incomplete.
@@ -13,7 +13,7 @@ pub(super) fn matrix(values: Vec<f32>, columns: usize) -> Result<Tensor> {
     Tensor::from_vec(values, (rows, columns), &Device::Cpu)
 }
 
-/// A part of a matrix, without a copy.
+/// Returns a part of a matrix, without a copy.
 ///
 /// # Errors
 /// If the part exceeds the matrix.
@@ -27,7 +27,7 @@ pub(super) struct Values<'t> {
     range: Range<usize>,
 }
 
-/// The values of a contiguous `f32` tensor on the CPU.
+/// Returns the values of a contiguous `f32` tensor on the CPU.
 ///
 /// # Errors
 /// If the tensor is not contiguous, not `f32`, or not on the CPU.

@@ -17,7 +17,7 @@ use super::parameters::ParameterLayout;
 use super::recipe::{Recipe, Schedule, Shape};
 use super::report::{CurvePoint, SCHEMA, TrainReport, Validation};
 use super::start::Start;
-use super::state::{self, Past, TrainingState};
+use super::state::{self, TrainingHistory, TrainingState};
 use crate::model::Config;
 use crate::parameter;
 use drift_core::encoding::Encoding;
@@ -132,7 +132,7 @@ impl Run<'_> {
         let mut state = if plan.resume {
             TrainingState::load(&plan.output, &self.recipe, weights.len())?
         } else {
-            TrainingState { weighted: FlatWeights::new(weights), past: Past::default() }
+            TrainingState { weighted: FlatWeights::new(weights), past: TrainingHistory::default() }
         };
         let outcome = self.steps(&mut state).and_then(|()| self.finish(&state));
         // Only an interruption saves the state; after any other error the last save remains.
@@ -178,7 +178,7 @@ impl Run<'_> {
         outcome
     }
 
-    /// The documents of a batch, augmented.
+    /// Returns the documents of a batch, augmented.
     fn written(&self, batch: Batch) -> Result<Vec<Document>> {
         let Run { plan, documents, end, .. } = self;
         match batch {
@@ -214,7 +214,7 @@ impl Run<'_> {
         self.save(state)
     }
 
-    /// One update with a batch of documents.
+    /// Makes one update with a batch of documents.
     fn step(&self, state: &mut TrainingState, batch: &[Document]) -> Result<()> {
         let BatchLoss { nats: loss, weight, gradient } =
             self.network.gradient(&state.weighted.weights, batch, self.plan.loss, self.job)?;
@@ -266,7 +266,7 @@ impl Run<'_> {
         Ok(Tally::report(&tallies.collect::<Vec<_>>(), step))
     }
 
-    fn report(&self, past: &Past, stored: Option<Validation>) -> TrainReport {
+    fn report(&self, past: &TrainingHistory, stored: Option<Validation>) -> TrainReport {
         TrainReport {
             schema: SCHEMA,
             provenance: Provenance::from_inputs(self.recipe.inputs.clone()),
@@ -319,7 +319,7 @@ impl Run<'_> {
 }
 
 impl Documents {
-    /// The largest number of tokens of a document.
+    /// Returns the largest number of tokens of a document.
     fn longest(&self) -> usize {
         let all = self.train.iter().chain(&self.validation);
         all.map(|document| document.tokens.len()).max().unwrap_or(0)

@@ -3,7 +3,9 @@
 use plotters::element::Rectangle;
 use plotters::style::Color;
 
-use super::frame::{Anchor, Area, Drawn, Face, Frame, WIDTH, canvas, legend, line, text_width, ticks, write};
+use super::frame::{
+    Anchor, Area, DrawResult, Face, Frame, WIDTH, canvas, legend, line, text_width, ticks, write,
+};
 use super::palette;
 use crate::report::format::percent;
 
@@ -75,14 +77,14 @@ pub fn bars(chart: &BarChart) -> String {
 }
 
 impl Bar {
-    /// The height of the row in pixels.
+    /// Returns the height of the row in pixels.
     fn height(&self) -> i32 {
         BAR * self.values.len().max(1) as i32
     }
 }
 
 /// Draws a row whose first bar begins at height `y`.
-fn draw_row(area: &Area, frame: &Frame, scale: Scale, bar: &Bar, y: i32) -> Drawn {
+fn draw_row(area: &Area, frame: &Frame, scale: Scale, bar: &Bar, y: i32) -> DrawResult {
     let face = Face { bold: bar.strong, ..Face::CODE };
     write(area, &shown_label(&bar.label), (frame.left - 10, y + bar.height() / 2), Anchor::Right, face)?;
     for (index, value) in bar.values.iter().enumerate() {
@@ -100,7 +102,7 @@ fn draw_bar(
     position: Option<f64>,
     colour: plotters::style::RGBColor,
     upper: i32,
-) -> Drawn {
+) -> DrawResult {
     let Some(position) = position else { return Ok(()) };
     let end = frame.x_pixel(position);
     // At least two pixels, so that a short bar is visible.
@@ -108,7 +110,7 @@ fn draw_bar(
     area.draw(&Rectangle::new([(frame.left, upper + 1), (end, upper + BAR - 1)], colour.filled()))
 }
 
-/// The position of `value` on the axis, in the units of [`Frame::x`].
+/// Returns the position of `value` on the axis, in the units of [`Frame::x`].
 fn position(scale: Scale, value: Option<f64>) -> Option<f64> {
     let value = value.filter(|v| v.is_finite())?;
     match scale {

@@ -89,12 +89,12 @@ impl Axis {
 }
 
 impl Forest {
-    /// The panels that are drawn.
+    /// Returns the panels that are drawn.
     fn shown(&self) -> impl Iterator<Item = &ForestPanel> {
         self.panels.iter().filter(|panel| panel.rows().next().is_some())
     }
 
-    /// The pixels between which the axes lie: labels are on the left, texts on the right.
+    /// Returns the pixels between which the axes lie: labels are on the left, texts on the right.
     fn columns(&self) -> [f64; 2] {
         let rows = || self.shown().flat_map(ForestPanel::rows);
         let labels = rows().map(|row| text_width(&shown(&row.label))).max().unwrap_or(0);

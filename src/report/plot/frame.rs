@@ -28,17 +28,17 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// The title and the labels of both axes.
+    /// Returns the title and the labels of both axes.
     pub fn new(title: impl Into<String>, x: &str, y: &str) -> Self {
         Labels { title: title.into(), x: x.to_owned(), y: y.to_owned() }
     }
 }
 
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+pub(super) type DrawResult = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// An SVG document of [`WIDTH`] by `height`. `title` describes it to readers who cannot see it.
-pub(super) fn canvas(height: i32, title: &str, draw: impl FnOnce(&Area) -> Drawn) -> String {
+/// Returns an SVG document of [`WIDTH`] by `height`. `title` describes it to readers who cannot see it.
+pub(super) fn canvas(height: i32, title: &str, draw: impl FnOnce(&Area) -> DrawResult) -> String {
     let mut svg = String::new();
     let size = (WIDTH as u32, height.max(1) as u32);
     let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
@@ -73,7 +73,7 @@ impl Face {
 }
 
 /// Writes `text` in [`TEXT`] pixels, vertically centred at `at`.
-pub(super) fn write(area: &Area, text: &str, at: (i32, i32), anchor: Anchor, face: Face) -> Drawn {
+pub(super) fn write(area: &Area, text: &str, at: (i32, i32), anchor: Anchor, face: Face) -> DrawResult {
     let horizontal = match anchor {
         Anchor::Left => HPos::Left,
         Anchor::Middle | Anchor::Upwards => HPos::Center,
@@ -91,13 +91,13 @@ pub(super) fn write(area: &Area, text: &str, at: (i32, i32), anchor: Anchor, fac
     area.draw(&Text::new(text.to_owned(), at, style))
 }
 
-/// A generous estimate of the width of `text`, in pixels.
+/// Returns a generous estimate of the width of `text`, in pixels.
 pub(super) fn text_width(text: &str) -> i32 {
     (text.chars().count() as f64 * TEXT * 0.61).ceil() as i32
 }
 
 /// Draws the names of the series and their colours in one line that starts at `left`.
-pub(super) fn legend<'n>(area: &Area, names: impl Iterator<Item = &'n String>, left: i32) -> Drawn {
+pub(super) fn legend<'n>(area: &Area, names: impl Iterator<Item = &'n String>, left: i32) -> DrawResult {
     let (mut x, y) = (left, 14);
     for (index, name) in names.enumerate() {
         let color = palette::series(index);
@@ -131,7 +131,7 @@ impl Frame {
     }
 
     /// Draws vertical grid lines at `ticks`, the tick labels below them, and `name` below the labels.
-    pub(super) fn x_axis(&self, area: &Area, ticks: &[(f64, String)], name: &str, grid: bool) -> Drawn {
+    pub(super) fn x_axis(&self, area: &Area, ticks: &[(f64, String)], name: &str, grid: bool) -> DrawResult {
         for (value, label) in ticks {
             let x = self.x_pixel(*value);
             if grid {
@@ -143,7 +143,7 @@ impl Frame {
     }
 
     /// Draws horizontal grid lines at `ticks`, the tick labels to the left, and `name` vertically beside the labels.
-    pub(super) fn y_axis(&self, area: &Area, ticks: &[(f64, String)], name: &str) -> Drawn {
+    pub(super) fn y_axis(&self, area: &Area, ticks: &[(f64, String)], name: &str) -> DrawResult {
         for (value, label) in ticks {
             let y = self.y_pixel(*value);
             line(area, (self.left, y), (self.right, y), GRID_RGB)?;
@@ -154,19 +154,19 @@ impl Frame {
     }
 
     /// [`Frame::x_axis`] with about `count` round numbers.
-    pub(super) fn number_axis(&self, area: &Area, count: usize, name: &str) -> Drawn {
+    pub(super) fn number_axis(&self, area: &Area, count: usize, name: &str) -> DrawResult {
         let marks = ticks(self.x.0, self.x.1, count).into_iter().map(|t| (t, format!("{t}")));
         self.x_axis(area, &marks.collect::<Vec<_>>(), name, true)
     }
 
     /// [`Frame::y_axis`] of shares, from 0 to the top of the frame.
-    pub(super) fn share_axis(&self, area: &Area, name: &str) -> Drawn {
+    pub(super) fn share_axis(&self, area: &Area, name: &str) -> DrawResult {
         let marks = ticks(0.0, self.y.1, 5).into_iter().map(|t| (t, percent(t).replace(".0 ", " ")));
         self.y_axis(area, &marks.collect::<Vec<_>>(), name)
     }
 
     /// Draws the line on which the plot stands.
-    pub(super) fn base_line(&self, area: &Area) -> Drawn {
+    pub(super) fn base_line(&self, area: &Area) -> DrawResult {
         line(area, (self.left, self.bottom), (self.right, self.bottom), INK_RGB)
     }
 }
@@ -178,7 +178,7 @@ fn scale(value: f64, axis: (f64, f64), [start, end]: [i32; 2]) -> i32 {
 }
 
 /// Draws a line one pixel wide.
-pub(super) fn line(area: &Area, from: (i32, i32), to: (i32, i32), color: RGBColor) -> Drawn {
+pub(super) fn line(area: &Area, from: (i32, i32), to: (i32, i32), color: RGBColor) -> DrawResult {
     area.draw(&PathElement::new(vec![from, to], color.stroke_width(1)))
 }
 

@@ -47,7 +47,7 @@ pub fn lines(plot: &Lines) -> String {
     })
 }
 
-/// The edges that leave out at most [`TAIL`] of the values at each end.
+/// Returns the edges that leave out at most [`TAIL`] of the values at each end.
 fn bulk(histogram: &HistogramView) -> Option<(f64, f64)> {
     let allowed = histogram.total() as f64 * TAIL;
     let counts = histogram.counts.iter();
@@ -56,7 +56,7 @@ fn bulk(histogram: &HistogramView) -> Option<(f64, f64)> {
     Some((edge(histogram, first), edge(histogram, last)))
 }
 
-/// The first place at which the sum of `outside` and the counts is more than allowed.
+/// Returns the first place at which the sum of `outside` and the counts is more than allowed.
 fn place_above<'c>(allowed: f64, outside: u64, mut counts: impl Iterator<Item = &'c u64>) -> Option<usize> {
     let mut seen = outside;
     counts.position(|count| {
@@ -69,7 +69,7 @@ fn edge(histogram: &HistogramView, bin: usize) -> f64 {
     histogram.from_angstrom + bin as f64 * histogram.width_angstrom
 }
 
-/// The steps of a histogram, from the base line and back to it.
+/// Returns the steps of a histogram, from the base line and back to it.
 fn outline(frame: &Frame, histogram: &HistogramView) -> Vec<(i32, i32)> {
     let mut points = vec![];
     let (mut last_x, mut last_y) = (frame.left, frame.bottom);

@@ -109,7 +109,7 @@ pub fn molecule(picture: &MoleculePicture<'_>) -> String {
     out
 }
 
-/// The description for readers who cannot see the picture.
+/// Returns the description for readers who cannot see the picture.
 fn description(picture: &MoleculePicture<'_>) -> String {
     let count = |rule: ChemistryRule| picture.findings.iter().filter(|found| found.rule == rule).count();
     let marks = ChemistryRule::ALL.into_iter().filter(|rule| count(*rule) > 0);
@@ -147,7 +147,7 @@ impl Scale {
         [x, y]
     }
 
-    /// How near a point is to the reader, from 0 to 1.
+    /// Returns how near a point is to the reader, from 0 to 1.
     fn near(&self, view: View, point: [f64; 3]) -> f64 {
         let axis = view.axes[2];
         let depth = view.toward * (point[axis] - self.middle[axis]) / self.depth[axis];
@@ -233,7 +233,7 @@ fn letters(out: &mut String, picture: &MoleculePicture<'_>, view: View, scale: S
     }
 }
 
-/// The clashes to mark: the worst ones, by distance relative to the smallest allowed distance.
+/// Returns the clashes to mark: the worst ones, by distance relative to the smallest allowed distance.
 pub fn marked_clashes<'f>(picture: &MoleculePicture<'f>) -> Vec<&'f ChemistryFinding> {
     let mut found: Vec<&ChemistryFinding> =
         picture.findings.iter().filter(|found| found.rule == ChemistryRule::Clash).collect();
@@ -282,7 +282,7 @@ fn diamond([x, y]: [f64; 2]) -> String {
 
 type Sample = Box<dyn Fn(f64, f64) -> String>;
 
-/// The legend: the sticks, and the kinds of marks that occur, with their names.
+/// Returns the legend: the sticks, and the kinds of marks that occur, with their names.
 fn legend(picture: &MoleculePicture<'_>) -> Vec<(Sample, String)> {
     let stick = |style: String| -> Sample {
         Box::new(move |x, y| {
@@ -319,7 +319,7 @@ fn legend(picture: &MoleculePicture<'_>) -> Vec<(Sample, String)> {
     out
 }
 
-/// A scale bar of 2 Å in the lower left corner.
+/// Draws a scale bar of 2 Å in the lower left corner.
 fn scale_bar(out: &mut String, scale: Scale, height: f64) {
     let (x, y) = (MARGIN, height - 14.0);
     let end = x + 2.0 * scale.pixels;

@@ -21,7 +21,7 @@ const SERIES: [RGBColor; 4] = [
     RGBColor(0xCC, 0x79, 0xA7),
 ];
 
-/// The colour of series `index`.
+/// Returns the colour of series `index`.
 pub(super) fn series(index: usize) -> RGBColor {
     SERIES[index % SERIES.len()]
 }

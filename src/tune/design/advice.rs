@@ -73,7 +73,7 @@ pub fn complete(report: &mut FitReport, tokenizers: &[Tokenizer]) {
     }
 }
 
-/// The alternatives for a tokenizer for which no template works.
+/// Returns the alternatives for a tokenizer for which no template works.
 fn instead_of_templates(tokenizer: &Tokenizer, encoding: Encoding) -> String {
     let mut found = Vec::new();
     if commands::has_automaton(tokenizer, encoding) {
@@ -90,7 +90,7 @@ fn instead_of_templates(tokenizer: &Tokenizer, encoding: Encoding) -> String {
     if found.is_empty() { NOTHING.replace("use ", "") } else { found.join("; ") }
 }
 
-/// The command for an extension, if one is possible.
+/// Returns the command for an extension, if one is possible.
 fn extension(tokenizer: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Option<DriftCommand> {
     let tokens = possible(tokenizer, kind, encoding).ok()?;
     Some(commands::extension(tokenizer, kind, tokens, encoding))

@@ -56,7 +56,7 @@ impl BaseFiles {
         Ok(BaseFiles { model: Some(model), ..self })
     }
 
-    /// The files of a tokenizer that is trained from scratch: only its `tokenizer_config.json`.
+    /// Returns the files of a tokenizer that is trained from scratch: only its `tokenizer_config.json`.
     pub fn configured(config: Value) -> Self {
         BaseFiles { config: Some(config), ..BaseFiles::default() }
     }
@@ -71,7 +71,7 @@ impl BaseFiles {
         Ok(beside)
     }
 
-    /// The initial embedding rows of the new tokens, if there is a model to compute them from. Adds what is known about the model
+    /// Returns the initial embedding rows of the new tokens, if there is a model to compute them from. Adds what is known about the model
     /// to the report.
     ///
     /// # Errors
@@ -89,17 +89,17 @@ impl BaseFiles {
         Ok(rows)
     }
 
-    /// The names that [`BaseFiles::kept`] may have.
+    /// Returns the names that [`BaseFiles::kept`] may have.
     pub fn kept_names() -> impl Iterator<Item = &'static str> {
         UNCHANGED.into_iter().chain([GENERATION_CONFIG])
     }
 
-    /// The files that are copied unchanged for the extension, by name.
+    /// Returns the files that are copied unchanged for the extension, by name.
     pub fn kept(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
         self.kept.iter().map(|(name, bytes)| (*name, &**bytes))
     }
 
-    /// The `tokenizer_config.json` of the extension.
+    /// Returns the `tokenizer_config.json` of the extension.
     pub fn tokenizer_config(&self) -> Value {
         tokenizer_config(self.config.as_ref())
     }

@@ -43,12 +43,12 @@ fn with_encoding(command: DriftCommand, encoding: Encoding) -> DriftCommand {
     command.option("--encoding", encoding.argument())
 }
 
-/// Whether the automaton is exact for a tokenizer. The end token does not matter for that.
+/// Returns whether the automaton is exact for a tokenizer. The end token does not matter for that.
 pub(super) fn has_automaton(tokenizer: &Tokenizer, encoding: Encoding) -> bool {
     AutomatonProcessor::new(Arc::new(tokenizer.clone()), encoding, u32::MAX).is_ok()
 }
 
-/// The error of a base that cannot be extended, with what works with it as it is. Everything that is named was tried.
+/// Returns the error of a base that cannot be extended, with what works with it as it is. Everything that is named was tried.
 pub(super) fn with_commands(error: Error, tokenizer: &Tokenizer, encoding: Encoding) -> Error {
     match error {
         Error::Input { place, problem, remedy } if is_of_base(&remedy) => {
@@ -61,7 +61,7 @@ pub(super) fn with_commands(error: Error, tokenizer: &Tokenizer, encoding: Encod
     }
 }
 
-/// Whether a remedy says that the base cannot be extended.
+/// Returns whether a remedy says that the base cannot be extended.
 fn is_of_base(remedy: &str) -> bool {
     [AS_IT_IS, OTHER_BASE, WHOLE_NUMBERS].contains(&remedy)
 }

@@ -57,7 +57,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// The number of texts that this tokenizer encodes in another way. A text that it cannot encode at all is not counted.
+    /// Returns the number of texts that this tokenizer encodes in another way. A text that it cannot encode at all is not counted.
     fn changed(&self, texts: &[EncodedText]) -> u64 {
         let changed = |text: &&EncodedText| self.tokenizer.ids(&text.text).is_ok_and(|ids| ids != text.ids);
         texts.par_iter().filter(changed).count() as u64
@@ -252,7 +252,7 @@ fn rows(
     Ok(rows)
 }
 
-/// The row of the measured tokenizer with this index, without the number of other texts that it changes.
+/// Returns the row of the measured tokenizer with this index, without the number of other texts that it changes.
 fn row(
     measured: &CorpusMeasurement,
     index: usize,
@@ -278,7 +278,7 @@ fn row(
     }
 }
 
-/// Whether a token has several digits.
+/// Returns whether a token has several digits.
 fn has_digits(text: &str) -> bool {
     text.bytes().filter(u8::is_ascii_digit).count() > 1
 }

@@ -20,8 +20,8 @@ const FEWEST_OF_DECIMALS: usize = 5;
 /// The largest number of tokens per block that is tried.
 const MOST_TOKENS: usize = 13;
 
-/// The points of the front, for both kinds and several ranges. `own` are the spaces of the design that is written, `own_tokens` is its
-/// number of tokens per block.
+/// Returns the points of the front, for both kinds and several ranges. `own` are the spaces of the design that is written, `own_tokens`
+/// is its number of tokens per block.
 ///
 /// # Errors
 /// If the job was cancelled.

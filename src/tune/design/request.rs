@@ -62,7 +62,7 @@ impl Base {
         Ok(Base { tokenizer, json, beside })
     }
 
-    /// The JSON of the tokenizer, [as `tokenizers` reads it](as_read).
+    /// Returns the JSON of the tokenizer, [as `tokenizers` reads it](as_read).
     ///
     /// # Errors
     /// If it is not valid JSON.

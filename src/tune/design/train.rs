@@ -111,8 +111,8 @@ fn extendable(base: BaseTokenizer<'_>, encoding: Encoding, range: Range) -> Resu
     extend(base.json, &base.tokenizer.name, &Scheme::finest(finest), &[]).map(|_| ())
 }
 
-/// The smallest usual number of tokens per block for which a base can be extended, for numbers below 15 Å: at least 9 for the fused
-/// kind and 11 for the separate kind. For bins and codes, the smallest number possible. The extension is drafted, not checked.
+/// Returns the smallest usual number of tokens per block for which a base can be extended, for numbers below 15 Å: at least 9 for the
+/// fused kind and 11 for the separate kind. For bins and codes, the smallest number possible. The extension is drafted, not checked.
 ///
 /// # Errors
 /// The reason why the base cannot be extended.
@@ -147,8 +147,8 @@ pub fn possible(base: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Resul
 /// The number of different tokens per block that [`possible`] tries.
 const TRIED: usize = 6;
 
-/// The smallest extensions of a base for numbers below 15 Å, for each of the given numbers of tokens per block that has one. Calls
-/// `each` with a tokenizer and its number of new tokens. The extensions are not checked; [`train`] does that.
+/// Returns the smallest extensions of a base for numbers below 15 Å, for each of the given numbers of tokens per block that has one.
+/// Calls `each` with a tokenizer and its number of new tokens. The extensions are not checked; [`train`] does that.
 ///
 /// # Errors
 /// If a result is not a valid tokenizer, or `each` fails.
@@ -244,7 +244,7 @@ impl Design {
     }
 }
 
-/// The best scheme for the plan's goal.
+/// Returns the best scheme for the plan's goal.
 fn reach(plan: &ExtensionPlan, designs: &DesignSpaces<'_, BaseVocabulary<'_>>) -> Result<Optimum> {
     let (fewest, most) = (*designs.tokens().start(), *designs.tokens().end());
     match plan.aim {

@@ -17,7 +17,7 @@ use drift_core::error::Result;
 use drift_core::job::Job;
 use drift_data::corpus::Conformers;
 
-/// The configuration that `transformers` expects next to the tokenizer.
+/// Returns the configuration that `transformers` expects next to the tokenizer.
 pub(crate) fn scratch_config() -> Value {
     let mut config = tokenizer_config(None);
     config["eos_token"] = SPECIAL[0].into();

@@ -126,12 +126,12 @@ impl Losses {
         Ok(())
     }
 
-    /// The number of conformers so far.
+    /// Returns the number of conformers so far.
     pub(crate) fn conformers(&self) -> u64 {
         self.seen
     }
 
-    /// The loss of each encoding, and a sample of the conformers, which is the same for the same seed.
+    /// Returns the loss of each encoding, and a sample of the conformers, which is the same for the same seed.
     pub(crate) fn finish(self) -> (Vec<TextLoss>, Vec<Conformer>) {
         (self.sums.iter().map(Sum::loss).collect(), self.sample.into_items())
     }

@@ -40,7 +40,7 @@ pub struct EncodingsPlan {
 }
 
 impl EncodingsPlan {
-    /// The most rows that an encoding has with a tokenizer.
+    /// Returns the most rows that an encoding has with a tokenizer.
     fn most_rows(&self) -> usize {
         1 + self.tokens_per_block.len()
     }
@@ -113,7 +113,7 @@ fn check_characters(plan: &EncodingsPlan, sample: &[Conformer]) -> Result<()> {
     Ok(())
 }
 
-/// The rows of an encoding with an unchanged tokenizer, and with its extensions.
+/// Returns the rows of an encoding with an unchanged tokenizer, and with its extensions.
 fn rows_of(
     plan: &EncodingsPlan,
     base: BaseTokenizer<'_>,

@@ -69,7 +69,7 @@ pub struct RecommendedEncoding {
 }
 
 impl EncodingRow {
-    /// The costs as a line, for a user who waits for the other rows.
+    /// Returns the costs as a line, for a user who waits for the other rows.
     pub(super) fn line(&self) -> String {
         let EncodingRow { encoding, tokenizer, new_tokens, costs, .. } = self;
         let TokensPerBlock { min, max, .. } = costs.tokens_per_block;
@@ -82,7 +82,7 @@ impl EncodingRow {
         )
     }
 
-    /// The costs, all of which should be small: forward passes, RMSD, share of valid conformers lost, new tokens.
+    /// Returns the costs, all of which should be small: forward passes, RMSD, share of valid conformers lost, new tokens.
     fn prices(&self) -> [f64; 4] {
         // Without an automaton every token needs its own forward pass.
         let passes = self.costs.passes_per_conformer.unwrap_or(self.costs.tokens_per_conformer);
@@ -91,7 +91,7 @@ impl EncodingRow {
         [passes, rmsd, 1.0 - self.loss.valid_share.unwrap_or(1.0), self.new_tokens as f64]
     }
 
-    /// Whether this row is at least as good as the other in all costs and better in one.
+    /// Returns whether this row is at least as good as the other in all costs and better in one.
     fn beats(&self, other: &EncodingRow) -> bool {
         let (own, others) = (self.prices(), other.prices());
         let pairs = || own.iter().zip(&others);

@@ -123,7 +123,7 @@ fn summed(counted: &[ConformerTokens]) -> TokenCosts {
     }
 }
 
-/// A conformer's skeleton and tagged text in an encoding. Codes are drawn at random, since they do not follow from coordinates.
+/// Returns a conformer's skeleton and tagged text in an encoding. Codes are drawn at random, since they do not follow from coordinates.
 /// `None` if a coordinate is outside what the encoding can write.
 fn written(
     conformer: &Conformer,
@@ -145,7 +145,7 @@ fn written(
     Some((skeleton, text))
 }
 
-/// The number of forced tokens of an answer; `None` if the automaton does not accept the answer.
+/// Returns the number of forced tokens of an answer; `None` if the automaton does not accept the answer.
 fn forced(automaton: &AutomatonProcessor, skeleton: &str, ids: &[u32]) -> Option<u64> {
     let molecule_automaton = automaton.molecule(skeleton).ok()?;
     let mut state = molecule_automaton.start();

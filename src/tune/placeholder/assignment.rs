@@ -46,13 +46,13 @@ impl ClassProblem {
         }
     }
 
-    /// Whether a class has blocks.
+    /// Returns whether a class has blocks.
     pub(crate) fn has_blocks(&self, class: usize) -> bool {
         // Without any FREE token every block is unparsable.
         self.classes[class][0].unparsable > 0
     }
 
-    /// The effect of an assignment, which is F for each class.
+    /// Returns the effect of an assignment, which is F for each class.
     pub fn damage(&self, assignment: &[u8]) -> ReplayTotals {
         self.damage_of(&self.costs(assignment))
     }
@@ -80,7 +80,7 @@ impl ClassProblem {
         damage
     }
 
-    /// The RMSD of each conformer in 10⁻¹² Å; `None` if one of its blocks is unparsable.
+    /// Returns the RMSD of each conformer in 10⁻¹² Å; `None` if one of its blocks is unparsable.
     fn rmsds(&self, chosen: &[&Cost]) -> impl Iterator<Item = Option<u128>> {
         // Class by class, so that the inner loops run along arrays; those of costs that lose nothing are empty.
         let (mut sums, mut lost) = (vec![0u64; self.atoms.len()], vec![false; self.atoms.len()]);
@@ -95,13 +95,13 @@ impl ClassProblem {
             .map(|((sum, is_lost), &atoms)| (!is_lost).then(|| rmsd_pico(sum, atoms, self.precision)))
     }
 
-    /// The RMSD by conformer in Å; `None` if one of its blocks is unparsable.
+    /// Returns the RMSD by conformer in Å; `None` if one of its blocks is unparsable.
     pub(crate) fn rmsd_by_conformer(&self, assignment: &[u8]) -> Vec<Option<f64>> {
         let chosen = self.costs(assignment);
         self.rmsds(&chosen).map(|rmsd| Some(rmsd? as f64 / super::counts::PICO)).collect()
     }
 
-    /// The assignment with the least harm among the `allowed` numbers of FREE tokens, by exhaustive branch and bound. Ties go to
+    /// Returns the assignment with the least harm among the `allowed` numbers of FREE tokens, by exhaustive branch and bound. Ties go to
     /// the numbers listed first. `None` if none is allowed.
     pub(crate) fn solve(&self, objective: &Objective, allowed: &[u8]) -> Option<(Vec<u8>, ReplayTotals)> {
         // Dominated options are dropped before the search. The search tree has one level per class and one branch per option.
@@ -113,7 +113,7 @@ impl ClassProblem {
     }
 }
 
-/// The costs of a class that can be part of a best assignment, those with the least junk first.
+/// Returns the costs of a class that can be part of a best assignment, those with the least junk first.
 fn undominated<'a>(objective: &Objective, costs: &'a [Cost], allowed: &[u8]) -> Vec<&'a Cost> {
     let mut list: Vec<(usize, &Cost)> =
         allowed.iter().enumerate().map(|(rank, &free)| (rank, &costs[usize::from(free)])).collect();
@@ -144,7 +144,7 @@ struct Blocks {
     readable_from: usize,
 }
 
-/// The costs by class, then by F.
+/// Returns the costs by class, then by F.
 fn tabulate(conformers: &[ClassifiedConformer], class_count: usize) -> Vec<Vec<Cost>> {
     let empty = Blocks { histogram: BlockHistogram::EMPTY, errors: [0; OPTIONS], readable_from: 0 };
     let mut classes = vec![(empty, vec![Cost::default(); OPTIONS]); class_count];
@@ -183,7 +183,7 @@ impl Cost {
         self.errors.iter().map(|e| u128::from(*e)).sum()
     }
 
-    /// Whether this cost is at least as good in everything and for every conformer. The same conformers must be lost, because the
+    /// Returns whether this cost is at least as good in everything and for every conformer. The same conformers must be lost, because the
     /// RMSD is a mean over the others and decreases when a bad conformer is lost.
     fn dominates(&self, other: &Cost) -> bool {
         let conformers = self.lost.len().max(other.lost.len());
@@ -224,7 +224,7 @@ impl<'a> BranchAndBound<'a> {
         }
     }
 
-    /// A lower bound on the damage of any completion of `chosen`, and the exact damage if nothing is left to choose. Counts are
+    /// Returns a lower bound on the damage of any completion of `chosen`, and the exact damage if nothing is left to choose. Counts are
     /// added before any division.
     fn bound(&self, chosen: &[&Cost]) -> ReplayTotals {
         let mut damage = self.problem.damage_of(chosen);

@@ -18,7 +18,7 @@ pub struct AttainableTokens {
 }
 
 impl AttainableTokens {
-    /// The number of FREE tokens that every slot takes. `None` if it varies, or if completeness is not proved.
+    /// Returns the number of FREE tokens that every slot takes. `None` if it varies, or if completeness is not proved.
     pub fn constant(&self) -> Option<u32> {
         let only =
             self.best.keys().next().filter(|_| self.best.len() == 1 && self.proved && self.complete.is_ok());
@@ -42,7 +42,7 @@ pub(super) fn keep(spellings: &mut Spellings, tokens: u16, text: String) {
     }
 }
 
-/// The concatenations of two parts.
+/// Returns the concatenations of two parts.
 pub(super) fn joined(heads: &Spellings, tails: &Spellings) -> Spellings {
     let mut out = Spellings::new();
     for ((a, _), head) in heads {
@@ -53,7 +53,7 @@ pub(super) fn joined(heads: &Spellings, tails: &Spellings) -> Spellings {
     out
 }
 
-/// The best spelling for each number of tokens that a record of a block can hold.
+/// Returns the best spelling for each number of tokens that a record of a block can hold.
 pub(super) fn best(spellings: Spellings) -> BTreeMap<u8, String> {
     let mut best = BTreeMap::new();
     for ((tokens, _), text) in spellings {
@@ -65,7 +65,7 @@ pub(super) fn best(spellings: Spellings) -> BTreeMap<u8, String> {
     best
 }
 
-/// The F of a placeholder in the middle of a text, according to the counter.
+/// Returns the F of a placeholder in the middle of a text, according to the counter.
 ///
 /// # Errors
 /// If it cannot be encoded, or is not the content of one block.
@@ -86,7 +86,7 @@ pub fn free_tokens(counter: &Counter<'_>, placeholder: &str) -> Result<u8> {
     }
 }
 
-/// The first placeholder for which the counter disagrees with the tokens of its parts, as a message; `None` if they agree.
+/// Returns the first placeholder for which the counter disagrees with the tokens of its parts, as a message; `None` if they agree.
 pub(super) fn misfit(counter: &Counter<'_>, found: &BTreeMap<u8, String>) -> Result<Option<String>> {
     for (&tokens, text) in found {
         if free_tokens(counter, text)? != tokens {

@@ -71,14 +71,14 @@ const POSITIONS: [[f64; 3]; 4] = [
 /// Positions below 1 Å, in Å.
 const SMALL: [[f64; 3]; 2] = [[0.1234567, 0.5678912, 0.01234567], [-0.1234567, -0.5678912, -0.01234567]];
 
-/// The insides of slots of decimals at these positions, as writers write them.
+/// Returns the insides of slots of decimals at these positions, as writers write them.
 fn written(encoding: Encoding, positions: &[[f64; 3]]) -> Vec<String> {
     let slot = |position: &[f64; 3]| Some(encoding.numbers_text(&encoding.quantize(*position).ok()?));
     // Decimals hold positions of some Å with any number of digits behind the point, so none is left out.
     positions.iter().filter_map(slot).collect()
 }
 
-/// Whether position templates can be used, judged by blocks after a few atoms.
+/// Returns whether position templates can be used, judged by blocks after a few atoms.
 ///
 /// # Errors
 /// If the tokenizer cannot encode an atom.

@@ -33,7 +33,7 @@ impl Certificate {
         Certificate { objective: reached, lower_bound, gap, proof }
     }
 
-    /// The certificate of one placeholder.
+    /// Returns the certificate of one placeholder.
     pub(crate) fn of_one(
         objective: &Objective,
         reached: &ReplayTotals,
@@ -58,7 +58,7 @@ impl Certificate {
     }
 }
 
-/// The reason why no string has these numbers of FREE tokens.
+/// Returns the reason why no string has these numbers of FREE tokens.
 fn why_not(better: &[u8], attainable: &AttainableTokens) -> String {
     let wanted = format!("{} FREE tokens would do less harm", list(better));
     match &attainable.complete {

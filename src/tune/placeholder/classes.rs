@@ -54,7 +54,7 @@ pub struct PartitionReport {
     pub significant: bool,
 }
 
-/// The partition with the least harm among those whose gain is significant; `None` if there is none.
+/// Returns the partition with the least harm among those whose gain is significant; `None` if there is none.
 pub fn best_partition<'p>(
     objective: &Objective,
     reported: impl IntoIterator<Item = &'p PartitionReport>,
@@ -169,7 +169,7 @@ fn placeholder(choices: &[(u8, String)], free: u8) -> String {
     choices.iter().find(|(f, _)| *f == free).map_or_else(String::new, |(_, text)| text.clone())
 }
 
-/// The result of the search with argmin on its own.
+/// Returns the result of the search with argmin on its own.
 fn search_classes(plan: &ClassPlan<'_>, problem: &ClassProblem, classes: usize) -> Result<ReplayTotals> {
     let known: std::cell::RefCell<HashMap<Numbers, u8>> = std::cell::RefCell::default();
     let free = |numbers: &Numbers| -> Result<u8> {
@@ -219,7 +219,7 @@ impl Halves {
         halves
     }
 
-    /// The number of blocks of a class.
+    /// Returns the number of blocks of a class.
     fn blocks(&self, class: usize) -> u64 {
         let blocks = self.chosen_on.iter().chain(&self.judged_on).flatten();
         blocks.filter(|(c, _)| usize::from(*c) == class).count() as u64
@@ -249,7 +249,7 @@ fn classify(
     (labels, conformers.collect())
 }
 
-/// The best number of FREE tokens for all classes together.
+/// Returns the best number of FREE tokens for all classes together.
 fn best_single(
     problem: &ClassProblem,
     objective: &Objective,
@@ -263,7 +263,7 @@ fn best_single(
     best.map(|(_, free)| vec![free; classes])
 }
 
-/// The mean of each molecule's conformers, which are not independent of each other.
+/// Returns the mean of each molecule's conformers, which are not independent of each other.
 pub(super) fn by_molecule(molecules: &[Arc<str>], by_conformer: &[f64]) -> Vec<f64> {
     let mut means: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
     for (molecule, value) in molecules.iter().zip(by_conformer) {

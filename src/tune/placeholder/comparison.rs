@@ -27,7 +27,7 @@ pub enum ComparedHarm {
 }
 
 impl ComparedHarm {
-    /// The index of the part in `[u, r, j]`.
+    /// Returns the index of the part in `[u, r, j]`.
     pub fn place(self) -> Option<usize> {
         match self {
             ComparedHarm::UnparsableBlocks => Some(0),
@@ -37,7 +37,7 @@ impl ComparedHarm {
         }
     }
 
-    /// The value of this part for a harm `[u, r, j]`; `None` if nothing differs.
+    /// Returns the value of this part for a harm `[u, r, j]`; `None` if nothing differs.
     pub fn of(self, harm: [f64; 3], objective: &Objective) -> Option<f64> {
         match (self, objective) {
             (ComparedHarm::WeightedSum, Objective::Weighted { weights, .. }) => {
@@ -47,7 +47,7 @@ impl ComparedHarm {
         }
     }
 
-    /// Its name in reports.
+    /// Returns its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             ComparedHarm::UnparsableBlocks => "unparsable_blocks",
@@ -78,7 +78,8 @@ pub(super) struct HarmDifference {
 }
 
 impl Comparison<'_> {
-    /// The harm of the single placeholder minus that of the classes: in the first part of harm that differs, or in the weighted sum.
+    /// Returns the harm of the single placeholder minus that of the classes: in the first part of harm that differs, or in the weighted
+    /// sum.
     pub(super) fn difference(&self) -> HarmDifference {
         let [one, many] = self.harms(self.objective);
         let nothing = HarmDifference { compared: ComparedHarm::Nothing, by_conformer: None };
@@ -101,12 +102,12 @@ impl Comparison<'_> {
         }
     }
 
-    /// The harm of the single placeholder, and that of the classes.
+    /// Returns the harm of the single placeholder, and that of the classes.
     pub(super) fn harms(&self, objective: &Objective) -> [Harm; 2] {
         [self.single, self.classes].map(|assignment| objective.harm(&self.problem.damage(assignment)))
     }
 
-    /// The difference in the weighted sum, given both harms.
+    /// Returns the difference in the weighted sum, given both harms.
     fn weighted_sum(&self, [u, r, j]: [f64; 3], [one, many]: [Harm; 2]) -> Vec<f64> {
         // RMSD up to the tolerance is no harm, so only the share of the difference above the tolerance counts.
         let [single, classes] = self.harms(&self.objective.without_tolerance());
@@ -116,23 +117,23 @@ impl Comparison<'_> {
         parts.map(|((blocks, rmsd), junk)| u * blocks + r * share * rmsd + j * junk).collect()
     }
 
-    /// The difference in unparsable blocks per block.
+    /// Returns the difference in unparsable blocks per block.
     fn unparsable(&self) -> Vec<f64> {
         self.per_block(|free, block| f64::from(u8::from(block.error(free).is_none())))
     }
 
-    /// The difference in junk tokens per block.
+    /// Returns the difference in junk tokens per block.
     fn junk(&self) -> Vec<f64> {
         self.per_block(|free, block| f64::from(free.saturating_sub(block.tokens)))
     }
 
-    /// The difference in the mean of a cost over the blocks of each conformer.
+    /// Returns the difference in the mean of a cost over the blocks of each conformer.
     fn per_block(&self, cost: fn(u8, &BlockReplay) -> f64) -> Vec<f64> {
         let conformers = self.conformers.iter();
         conformers.map(|blocks| mean(blocks, self.single, cost) - mean(blocks, self.classes, cost)).collect()
     }
 
-    /// The difference in RMSD. A conformer that is readable with only one of them gives no information about the RMSD.
+    /// Returns the difference in RMSD. A conformer that is readable with only one of them gives no information about the RMSD.
     fn rmsd(&self) -> Vec<f64> {
         let [one, many] =
             [self.single, self.classes].map(|assignment| self.problem.rmsd_by_conformer(assignment));
@@ -140,7 +141,7 @@ impl Comparison<'_> {
     }
 }
 
-/// The mean of a cost over the blocks of a conformer.
+/// Returns the mean of a cost over the blocks of a conformer.
 fn mean(blocks: &ClassifiedConformer, assignment: &[u8], cost: fn(u8, &BlockReplay) -> f64) -> f64 {
     let costs = blocks.iter().map(|(class, block)| cost(assignment[usize::from(*class)], block));
     costs.sum::<f64>() / blocks.len() as f64

@@ -45,12 +45,12 @@ impl BlockHistogram {
         add_each(&mut self.parsable_from, &other.parsable_from);
     }
 
-    /// The number of blocks.
+    /// Returns the number of blocks.
     fn blocks(&self) -> u64 {
         self.tokens.iter().sum()
     }
 
-    /// The effect of `free` FREE tokens in every block; what concerns whole conformers is left at 0.
+    /// Returns the effect of `free` FREE tokens in every block; what concerns whole conformers is left at 0.
     pub(super) fn damage(&self, free: usize) -> ReplayTotals {
         let mut damage = ReplayTotals {
             blocks: self.blocks(),
@@ -131,18 +131,18 @@ impl BlockReplay {
 }
 
 impl ReplayTotals {
-    /// The number of conformers without an unparsable block.
+    /// Returns the number of conformers without an unparsable block.
     pub(crate) fn readable_conformers(&self) -> u64 {
         self.conformers - self.unparsable_conformers
     }
 
-    /// The ratio of `count` to the number of blocks.
+    /// Returns the ratio of `count` to the number of blocks.
     pub fn share(&self, count: u64) -> f64 {
         // At least 1, so that without blocks the share is 0 rather than NaN, which JSON cannot represent.
         count as f64 / self.blocks.max(1) as f64
     }
 
-    /// The mean induced RMSD of readable conformers, in Å; `None` if there are none.
+    /// Returns the mean induced RMSD of readable conformers, in Å; `None` if there are none.
     pub fn rmsd_angstrom(&self) -> Option<f64> {
         let readable = self.readable_conformers();
         (readable > 0).then(|| self.rmsd_pico as f64 / PICO / readable as f64)
@@ -187,7 +187,7 @@ impl Default for ReplayCounts {
 }
 
 impl ReplayCounts {
-    /// The number of blocks that were replayed.
+    /// Returns the number of blocks that were replayed.
     pub fn blocks(&self) -> u64 {
         self.histogram.blocks()
     }
@@ -216,7 +216,7 @@ impl ReplayCounts {
         }
     }
 
-    /// The effect of a template that forces a digit or a sign: all blocks count as lost.
+    /// Returns the effect of a template that forces a digit or a sign: all blocks count as lost.
     pub(crate) fn all_lost(&self) -> ReplayTotals {
         ReplayTotals {
             conformers: self.conformers,
@@ -235,7 +235,7 @@ impl ReplayCounts {
         add_each(&mut self.rmsd_pico, &other.rmsd_pico);
     }
 
-    /// The effect of `free` FREE tokens in every block.
+    /// Returns the effect of `free` FREE tokens in every block.
     pub fn damage(&self, free: u8) -> ReplayTotals {
         let free = usize::from(free);
         ReplayTotals {
@@ -246,7 +246,7 @@ impl ReplayCounts {
         }
     }
 
-    /// The number of blocks by T, from the smallest to the largest T that occurs.
+    /// Returns the number of blocks by T, from the smallest to the largest T that occurs.
     pub fn distribution(&self) -> Vec<(u32, u64)> {
         let tokens = &self.histogram.tokens;
         let first = tokens.iter().position(|n| *n > 0).unwrap_or(0);
@@ -260,7 +260,7 @@ fn add_each<N: Copy + AddAssign>(sums: &mut [N], other: &[N]) {
     sums.iter_mut().zip(other).for_each(|(sum, n)| *sum += *n);
 }
 
-/// The precision of a conformer's blocks, which is the same for all of them.
+/// Returns the precision of a conformer's blocks, which is the same for all of them.
 pub(super) fn precision_of<'b>(mut blocks: impl Iterator<Item = &'b BlockReplay>) -> Precision {
     blocks.next().map_or(Precision::FOUR, |block| block.precision)
 }
@@ -283,7 +283,7 @@ pub(super) fn rmsd_pico(squared_errors: u64, atoms: usize, precision: Precision)
     rounded((squared_errors as f64 / atoms as f64).sqrt() * unit_angstrom * PICO)
 }
 
-/// The integer nearest to a finite number of at least 0; of two, the larger.
+/// Returns the integer nearest to a finite number of at least 0; of two, the larger.
 fn rounded(x: f64) -> u128 {
     // Without SSE4.1, `round` and the conversion to u128 are calls of functions, which take longer than the rest of an RMSD. Where
     // the conversion to u64 does not saturate, the difference is exact.

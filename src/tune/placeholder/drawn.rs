@@ -68,7 +68,7 @@ impl<'c> DrawnBlocks<'c> {
         Ok(drawn)
     }
 
-    /// The first block whose number of tokens `matches`, beside a placeholder; `None` if there is none.
+    /// Returns the first block whose number of tokens `matches`, beside a placeholder; `None` if there is none.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the template.
@@ -97,7 +97,7 @@ impl<'c> DrawnBlocks<'c> {
     }
 }
 
-/// The text of each token of a block.
+/// Returns the text of each token of a block.
 fn pieces(block: &str, tokens: &BlockTokens) -> Vec<String> {
     let ends = tokens.ends.iter().take(usize::from(tokens.free)).map(|end| usize::from(*end));
     let mut start = 0;

@@ -49,7 +49,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Whether the conformer at a position is in the sample.
+    /// Returns whether the conformer at a position is in the sample.
     pub(super) fn holds(self, place: u64) -> bool {
         key_of_place(self.seed, place) <= self.limit
     }
@@ -104,7 +104,7 @@ impl FirstPass {
         Ok(FirstPass { summary, blocks, in_file_order, atoms: found, skeletons, first, sample, kept })
     }
 
-    /// The error for a corpus that differed in the second pass.
+    /// Returns the error for a corpus that differed in the second pass.
     fn changed(&self, again: &ReadSummary) -> Error {
         let pairs = self.summary.inputs.iter().zip(&again.inputs);
         let input =
@@ -154,9 +154,9 @@ mod tests {
     use drift_data::corpus::Batch;
 
     /// A corpus that has one conformer more each time.
-    struct Growing(AtomicU64);
+    struct GrowingCorpus(AtomicU64);
 
-    impl Conformers for Growing {
+    impl Conformers for GrowingCorpus {
         fn read(&self, _: &Job, emit: &mut BatchSink<'_>) -> Result<ReadSummary> {
             let blocks = 5_000;
             let conformer = Conformer::new("C".into(), "[C]<>".repeat(blocks).into(), vec![[0; 3]; blocks]);
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_corpus_that_grows_between_the_passes_is_refused() {
-        let (corpus, job) = (Growing(AtomicU64::new(0)), Job::default());
+        let (corpus, job) = (GrowingCorpus(AtomicU64::new(0)), Job::default());
         let pass = FirstPass::run(&corpus, 0, &job).unwrap();
         let message = pass.again(&corpus, &job, &mut |_| Ok(())).unwrap_err().to_string();
         assert!(message.contains("changed while it was read: 801 conformers the first time, 802 the second"));

@@ -73,7 +73,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
     })
 }
 
-/// The second pass over the corpus.
+/// Makes the second pass over the corpus.
 fn replay(tasks: &mut [Task<'_>], first_pass: &FirstPass, corpus: &dyn Conformers, job: &Job) -> Result<()> {
     // Progress counts a block once per tokenizer and encoding, since each combination replays all blocks.
     job.observer().begin("replaying", Some(first_pass.blocks * tasks.len() as u64), Unit::Items);

@@ -86,7 +86,7 @@ impl FittedFile {
         Ok(FittedFile { results: results.collect(), source, place: path.display().to_string() })
     }
 
-    /// What was fitted for a tokenizer, identified by its file's hash or else by its name.
+    /// Returns what was fitted for a tokenizer, identified by its file's hash or else by its name.
     ///
     /// # Errors
     /// If nothing was fitted for it.
@@ -112,7 +112,7 @@ impl FittedFile {
         })
     }
 
-    /// The path of the file, for messages.
+    /// Returns the path of the file, for messages.
     pub fn place(&self) -> &str {
         &self.place
     }

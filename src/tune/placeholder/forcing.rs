@@ -55,7 +55,7 @@ pub(super) fn apart(
     Ok((kept, forcing))
 }
 
-/// Whether the template of a placeholder forces a digit or a sign.
+/// Returns whether the template of a placeholder forces a digit or a sign.
 ///
 /// # Errors
 /// If the tokenizer cannot encode the template.
@@ -64,7 +64,7 @@ fn forces(tokenizer: &Tokenizer, placeholder: &str, encoding: Encoding) -> Resul
     Ok(!inside(tokenizer, &template, encoding)?.crossing.is_empty())
 }
 
-/// The sentence about blocks that no template leaves readable.
+/// Returns the sentence about blocks that no template leaves readable.
 pub(super) fn lost(blocks: u64) -> String {
     match blocks {
         0 => String::new(),
@@ -75,7 +75,7 @@ pub(super) fn lost(blocks: u64) -> String {
     }
 }
 
-/// The refusal of a tokenizer, with the proof, from the blocks of `conformers`, that no template is without harm.
+/// Returns the refusal of a tokenizer, with the proof, from the blocks of `conformers`, that no template is without harm.
 ///
 /// # Errors
 /// If the tokenizer cannot encode a conformer.
@@ -103,7 +103,7 @@ pub(super) fn refused(
     })
 }
 
-/// The number of blocks, and the largest number of them with which one template can agree. A template has the same COPY tokens in
+/// Returns the number of blocks, and the largest number of them with which one template can agree. A template has the same COPY tokens in
 /// every block, and so forces the same characters at the block's two ends. All blocks with other characters there lose their own.
 fn agreeing(tokenizer: &Tokenizer, encoding: Encoding, conformers: &[Conformer]) -> Result<(u64, u64)> {
     let mut by_ends: BTreeMap<[String; 2], u64> = BTreeMap::new();

@@ -3,7 +3,7 @@
 
 use super::counts::ReplayTotals;
 
-/// The indices of the damages that no other one dominates, in (unparsable blocks, RMSD, junk slots, truncated blocks). Of equal
+/// Returns the indices of the damages that no other one dominates, in (unparsable blocks, RMSD, junk slots, truncated blocks). Of equal
 /// ones only the first.
 pub fn front(damages: &[ReplayTotals]) -> Vec<usize> {
     let unbeaten = (0..damages.len()).filter(|&index| {
@@ -15,7 +15,7 @@ pub fn front(damages: &[ReplayTotals]) -> Vec<usize> {
     unbeaten.collect()
 }
 
-/// Whether `a` is nowhere worse than `b`.
+/// Returns whether `a` is nowhere worse than `b`.
 fn dominates(a: &ReplayTotals, b: &ReplayTotals) -> bool {
     a.unparsable_blocks <= b.unparsable_blocks
         && a.compare_rmsd(b).is_le()

@@ -36,7 +36,7 @@ pub struct Number {
 }
 
 impl Number {
-    /// The value of a number that is written without a point.
+    /// Returns the value of a number that is written without a point.
     fn value(self) -> Fixed {
         if self.negative { -(self.fraction as Fixed) } else { self.fraction as Fixed }
     }
@@ -51,18 +51,18 @@ pub type Numbers = [Number; 3];
 pub struct Space(pub Encoding);
 
 impl Space {
-    /// The possible numbers of decimals.
+    /// Returns the possible numbers of decimals.
     pub fn decimals(self) -> RangeInclusive<u8> {
         self.0.least_decimals() as u8..=self.0.decimals() as u8
     }
 
-    /// The fractions with `decimals` digits, in order.
+    /// Returns the fractions with `decimals` digits, in order.
     pub fn fractions(self, decimals: u8) -> impl Iterator<Item = u32> {
         let fixed = self.0.is_fixed();
         (0..10u32.pow(decimals.into())).filter(move |value| fixed || decimals == 0 || value % 10 != 0)
     }
 
-    /// The text of a placeholder, without the opening and closing characters of the slot.
+    /// Returns the text of a placeholder, without the opening and closing characters of the slot.
     pub fn text(self, numbers: &Numbers) -> String {
         if self.0.is_decimal() {
             return text(numbers, self.0.separator());
@@ -70,19 +70,19 @@ impl Space {
         self.0.numbers_text(&numbers.map(Number::value))
     }
 
-    /// The number of values of an axis.
+    /// Returns the number of values of an axis.
     fn values(self, axis: usize) -> u32 {
         let (low, high) = self.0.number().limits(axis);
         (high - low) as u32 + 1
     }
 
-    /// The number for the value at index `place` of an axis.
+    /// Returns the number for the value at index `place` of an axis.
     fn of_value(self, axis: usize, place: u32) -> Number {
         let value = self.0.number().limits(axis).0 + place as Fixed;
         Number { negative: value < 0, integer: 0, decimals: 0, fraction: value.unsigned_abs() }
     }
 
-    /// The number of strings.
+    /// Returns the number of strings.
     pub fn size(self) -> u128 {
         if !self.0.is_decimal() {
             return (0..self.0.numbers()).map(|axis| u128::from(self.values(axis))).product();
@@ -91,7 +91,7 @@ impl Space {
         (2 * u128::from(INTEGERS) * fractions).pow(3)
     }
 
-    /// The start of searches: single digits, all decimals, no sign.
+    /// Returns the start of searches: single digits, all decimals, no sign.
     pub fn start(self) -> Numbers {
         if !self.0.is_decimal() {
             let (low, high) = self.0.number().limits(0);
@@ -105,7 +105,7 @@ impl Space {
         [Number { negative: false, integer: 0, decimals: self.0.decimals() as u8, fraction }; 3]
     }
 
-    /// A random placeholder: first the number of digits is drawn, then the digits, so that no shape is rare.
+    /// Returns a random placeholder: first the number of digits is drawn, then the digits, so that no shape is rare.
     pub fn random(self, random: &mut impl Rng) -> Numbers {
         if !self.0.is_decimal() {
             return std::array::from_fn(|axis| {
@@ -123,7 +123,7 @@ impl Space {
         })
     }
 
-    /// A random step: another sign, integer part, number of decimals, or digit of one number.
+    /// Returns a random step: another sign, integer part, number of decimals, or digit of one number.
     pub(crate) fn vary(self, numbers: &Numbers, random: &mut impl Rng) -> Numbers {
         let mut next = *numbers;
         if !self.0.is_decimal() {
@@ -144,7 +144,7 @@ impl Space {
         next
     }
 
-    /// The fraction of a number with one digit redrawn.
+    /// Returns the fraction of a number with one digit redrawn.
     fn other_digit(self, number: Number, random: &mut impl Rng) -> u32 {
         if number.decimals == 0 {
             return 0;
@@ -174,7 +174,7 @@ fn random_integer(random: &mut impl Rng) -> u16 {
     }
 }
 
-/// The text of a number, such as `-12.0500`.
+/// Returns the text of a number, such as `-12.0500`.
 pub(crate) fn number_text(number: Number) -> String {
     let sign = if number.negative { "-" } else { "" };
     let mut out = format!("{sign}{}", number.integer);
@@ -185,12 +185,12 @@ pub(crate) fn number_text(number: Number) -> String {
     out
 }
 
-/// The text of a placeholder, without brackets.
+/// Returns the text of a placeholder, without brackets.
 pub fn text(numbers: &Numbers, separator: &str) -> String {
     numbers.map(number_text).join(separator)
 }
 
-/// The order of ties: first placeholders that are in use or were requested, then the fewest characters, then the smallest bytes.
+/// Returns the order of ties: first placeholders that are in use or were requested, then the fewest characters, then the smallest bytes.
 pub(crate) fn tie_key(in_use: bool, placeholder: &str) -> (bool, usize, &str) {
     (!in_use, placeholder.len(), placeholder)
 }

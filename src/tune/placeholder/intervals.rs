@@ -29,7 +29,7 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// The effect of `free` FREE tokens on a sample.
+    /// Returns the effect of `free` FREE tokens on a sample.
     pub(crate) fn from_sample(sample: &[SampleConformer], free: u8) -> Self {
         let count = |cost: fn(u8, &BlockReplay) -> u64| clusters(sample, |block| cost(free, block));
         let unparsable = count(|f, block| u64::from(block.error(f).is_none()));
@@ -47,7 +47,7 @@ impl Intervals {
     }
 }
 
-/// The sums of a count over the blocks of each molecule.
+/// Returns the sums of a count over the blocks of each molecule.
 fn clusters(sample: &[SampleConformer], count: impl Fn(&BlockReplay) -> u64) -> ClusterSums {
     let mut molecules: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for sampled in sample {

@@ -25,7 +25,7 @@ impl Harm {
         [self.unparsable, self.excess_rmsd, self.junk]
     }
 
-    /// The harm with these [`parts`](Self::parts).
+    /// Returns the harm with these [`parts`](Self::parts).
     pub(super) fn from_parts([unparsable, excess_rmsd, junk]: [f64; 3]) -> Self {
         Harm { unparsable, excess_rmsd, junk }
     }
@@ -56,7 +56,7 @@ impl Default for Objective {
 }
 
 impl Objective {
-    /// The weighted sum of u, r and j or, without weights, their lexicographic order.
+    /// Returns the weighted sum of u, r and j or, without weights, their lexicographic order.
     pub fn new(tolerance_angstrom: f64, weights: Option<[f64; 3]>) -> Self {
         match weights {
             None => Objective::Lexicographic { tolerance_angstrom },
@@ -81,7 +81,7 @@ impl Objective {
         }
     }
 
-    /// The induced RMSD up to which there is no harm, in Å.
+    /// Returns the induced RMSD up to which there is no harm, in Å.
     pub fn tolerance_angstrom(&self) -> f64 {
         let (Objective::Lexicographic { tolerance_angstrom }
         | Objective::Weighted { tolerance_angstrom, .. }) = *self;
@@ -96,7 +96,7 @@ impl Objective {
         }
     }
 
-    /// The harm of a damage. Without a readable conformer there is no RMSD and r is 0; [`compare`](Self::compare) does not treat
+    /// Returns the harm of a damage. Without a readable conformer there is no RMSD and r is 0; [`compare`](Self::compare) does not treat
     /// this as harmless.
     pub fn harm(&self, damage: &ReplayTotals) -> Harm {
         let rmsd = damage.rmsd_angstrom().unwrap_or(0.0);
@@ -151,7 +151,7 @@ impl Objective {
         a.saturating_mul(over_b).cmp(&b.saturating_mul(over_a))
     }
 
-    /// One number for annealing, which needs a sum: u outweighs any relevant r, and r any j. Results are compared only by
+    /// Returns one number for annealing, which needs a sum: u outweighs any relevant r, and r any j. Results are compared only by
     /// [`Objective::compare`], never by this number.
     pub fn scalar(&self, damage: &ReplayTotals) -> f64 {
         let harm = self.harm(damage);
@@ -170,7 +170,7 @@ impl Objective {
     }
 }
 
-/// Whether no readable conformer is left.
+/// Returns whether no readable conformer is left.
 fn loses_all(damage: &ReplayTotals) -> bool {
     damage.conformers > 0 && damage.readable_conformers() == 0
 }

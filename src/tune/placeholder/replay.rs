@@ -24,13 +24,13 @@ pub struct BlockReplay {
 }
 
 impl BlockReplay {
-    /// The error of z in units of its last decimal if F tokens survive; `None` if the result cannot be parsed.
+    /// Returns the error of z in units of its last decimal if F tokens survive; `None` if the result cannot be parsed.
     pub fn error(&self, survive: u8) -> Option<u32> {
         let cut = survive.checked_sub(self.parsable_from)?;
         if survive >= self.tokens { Some(0) } else { Some(self.errors[usize::from(cut)]) }
     }
 
-    /// The square of that error, in squares of that unit; 0 if the result cannot be parsed.
+    /// Returns the square of that error, in squares of that unit; 0 if the result cannot be parsed.
     pub(crate) fn squared_error(&self, survive: u8) -> u64 {
         let error = u64::from(self.error(survive).unwrap_or(0));
         error.saturating_mul(error)
@@ -66,7 +66,7 @@ pub fn replay(inside: &[u8], z: Fixed, tokens: &BlockTokens, encoding: Encoding)
     out
 }
 
-/// The byte at which the last number of a slot begins.
+/// Returns the byte at which the last number of a slot begins.
 fn last_number(inside: &[u8], encoding: Encoding) -> usize {
     match encoding.separator().as_bytes() {
         // Without separators a cut number leaves nothing to read. A single number begins at the start of the slot.
@@ -75,7 +75,7 @@ fn last_number(inside: &[u8], encoding: Encoding) -> usize {
     }
 }
 
-/// The distance of two values of z in units of the last decimal; for bins, the distance of the values that they represent.
+/// Returns the distance of two values of z in units of the last decimal; for bins, the distance of the values that they represent.
 fn distance(left: Fixed, z: Fixed, encoding: Encoding) -> u32 {
     if encoding.is_decimal() {
         return left.abs_diff(z);

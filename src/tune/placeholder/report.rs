@@ -73,7 +73,7 @@ pub struct RefusedTokenizer {
 }
 
 impl RefusedTokenizer {
-    /// The tokens that rule templates out, and the reason, as a clause.
+    /// Returns the tokens that rule templates out, and the reason, as a clause.
     pub fn why(&self) -> String {
         // An error is one line of at most 500 characters, so at most three tokens are shown.
         let shown: Vec<String> =
@@ -188,7 +188,7 @@ pub struct BlockDrift {
 }
 
 impl BlockDrift {
-    /// What is left of the block under the template: its first F tokens.
+    /// Returns what is left of the block under the template: its first F tokens.
     pub fn left(&self) -> String {
         self.tokens.iter().take(self.slots.len()).map(String::as_str).collect()
     }

@@ -15,12 +15,12 @@ pub(crate) struct Reservoir<T> {
 }
 
 impl<T> Reservoir<T> {
-    /// A sample with room for `capacity` items.
+    /// Returns a sample with room for `capacity` items.
     pub(crate) fn new(capacity: usize) -> Self {
         Reservoir { capacity, kept: BTreeMap::new() }
     }
 
-    /// Whether an item with this key would be kept.
+    /// Returns whether an item with this key would be kept.
     pub(crate) fn takes(&self, key: u64) -> bool {
         self.kept.len() < self.capacity || self.kept.last_key_value().is_some_and(|(last, _)| key < *last)
     }
@@ -36,18 +36,18 @@ impl<T> Reservoir<T> {
         }
     }
 
-    /// The largest kept key. Every item with a key up to this one was kept.
+    /// Returns the largest kept key. Every item with a key up to this one was kept.
     pub(super) fn limit(&self) -> u64 {
         self.kept.last_key_value().map_or(0, |(key, _)| *key)
     }
 
-    /// The items, sorted by their keys.
+    /// Returns the items, sorted by their keys.
     pub(crate) fn into_items(self) -> Vec<T> {
         self.kept.into_values().collect()
     }
 }
 
-/// The key of the item at a place: SplitMix64 (G. Steele et al., OOPSLA 2014), which is one-to-one for a fixed seed.
+/// Returns the key of the item at a place: SplitMix64 (G. Steele et al., OOPSLA 2014), which is one-to-one for a fixed seed.
 pub(crate) fn key_of_place(seed: u64, place: u64) -> u64 {
     let mut z =
         // SplitMix64 adds multiples of the golden ratio. The seed is multiplied by an odd factor, so that neighbouring seeds do not
@@ -58,7 +58,7 @@ pub(crate) fn key_of_place(seed: u64, place: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The key of a text.
+/// Returns the key of a text.
 pub(super) fn key_of_text(seed: u64, text: &str) -> u64 {
     io::hash_number(&[&seed.to_le_bytes(), text.as_bytes()])
 }

@@ -118,7 +118,7 @@ impl<E: Fn(&[Numbers]) -> Result<ReplayTotals>> Anneal for Problem<'_, E> {
     }
 }
 
-/// The order of ties over classes: the fewest characters in total, then the smallest bytes.
+/// Returns the order of ties over classes: the fewest characters in total, then the smallest bytes.
 fn compare_ties(space: Space, a: &[Numbers], b: &[Numbers]) -> std::cmp::Ordering {
     let [a, b] = [a, b].map(|placeholders| {
         placeholders.iter().map(|numbers| space.text(numbers)).collect::<Vec<_>>().join("\n")

@@ -37,8 +37,8 @@ struct Start {
 }
 
 impl SlotTokens {
-    /// The slots whose integer parts are below each of these bounds, in Å and ascending. Numbers without integer parts are in every
-    /// range.
+    /// Returns the slots whose integer parts are below each of these bounds, in Å and ascending. Numbers without integer parts are in
+    /// every range.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the characters of a slot.
@@ -124,7 +124,7 @@ impl SlotTokens {
         self.starts.iter().map(of_range).collect()
     }
 
-    /// Whether exactly one path of the largest range spells `inside`, and has `tokens` FREE tokens.
+    /// Returns whether exactly one path of the largest range spells `inside`, and has `tokens` FREE tokens.
     pub(super) fn takes(&self, inside: &str, tokens: u16) -> bool {
         let whole = format!("{}{inside}{}", self.encoding.open(), self.encoding.close());
         let mut found = Vec::new();

@@ -7,7 +7,7 @@ use super::counts::ReplayCounts;
 use super::objective::Objective;
 use super::report::Conditions;
 
-/// The statement that was proved about the chosen placeholder, or the reason why nothing was proved.
+/// Returns the statement that was proved about the chosen placeholder, or the reason why nothing was proved.
 pub(super) fn statement(
     counts: &ReplayCounts,
     objective: &Objective,

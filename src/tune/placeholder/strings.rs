@@ -75,7 +75,7 @@ fn of_paths(counter: &Counter<'_>, space: Space) -> Result<AttainableTokens> {
     Ok(AttainableTokens { best: found, complete: Ok(complete), proved })
 }
 
-/// The numbers of tokens of random strings of every shape. Other numbers may exist.
+/// Returns the numbers of tokens of random strings of every shape. Other numbers may exist.
 fn probed(drawn: [Vec<(String, u8)>; 2], why: String) -> AttainableTokens {
     let mut found = BTreeMap::new();
     // Usual integer parts come first. Because `fill` does not replace entries, larger ones are only used for numbers of tokens that
@@ -128,7 +128,7 @@ fn of_tables(counter: &Counter<'_>, space: Space) -> Result<AttainableTokens> {
     Ok(AttainableTokens { best: found, complete: Ok(all.to_owned()), proved: true })
 }
 
-/// All sums of three numbers, each with or without a sign. `signs` are the additional tokens of a sign on x, and on y and z.
+/// Returns all sums of three numbers, each with or without a sign. `signs` are the additional tokens of a sign on x, and on y and z.
 fn sums(unsigned: &Spellings, signs: [u16; 2]) -> Spellings {
     let [first, later] = signs.map(|sign_tokens| {
         let mut all = unsigned.clone();
@@ -143,7 +143,7 @@ fn sums(unsigned: &Spellings, signs: [u16; 2]) -> Spellings {
     joined(&joined(&first, &next), &next)
 }
 
-/// The strings that may follow an integer part, with the numbers of tokens of point and digits.
+/// Returns the strings that may follow an integer part, with the numbers of tokens of point and digits.
 fn fractions(space: Space, more: &impl Fn(&str) -> Result<i32>) -> Result<Spellings> {
     let mut out = Spellings::new();
     for decimals in space.decimals() {

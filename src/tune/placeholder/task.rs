@@ -137,7 +137,7 @@ impl<'t> Task<'t> {
         Ok(part)
     }
 
-    /// The replay of each block of a conformer, counted in its whole text; `text` and `tokens` are reused buffers.
+    /// Returns the replay of each block of a conformer, counted in its whole text; `text` and `tokens` are reused buffers.
     fn blocks(
         &self,
         conformer: &Conformer,
@@ -241,7 +241,7 @@ impl<'t> Task<'t> {
         Certificate::of_one(objective, &damage, |free| self.damage(free), &self.attainable)
     }
 
-    /// The tokens of templates and of the corpus that cross brackets, if there are more than those of a few blocks outside an
+    /// Returns the tokens of templates and of the corpus that cross brackets, if there are more than those of a few blocks outside an
     /// extended tokenizer's range.
     fn too_many_cross(
         &self,
@@ -264,7 +264,7 @@ impl<'t> Task<'t> {
         counted.map(|(tokens, blocks)| TokenCount { tokens, blocks }).collect()
     }
 
-    /// The choice of least harm; ties are broken by [`Choice::tie_key`].
+    /// Returns the choice of least harm; ties are broken by [`Choice::tie_key`].
     fn choose(&self, objective: &Objective) -> &Choice {
         // 3DMolGen's placeholders are always among the choices.
         self.choices.iter().min_by(|a, b| self.order(objective, a, b)).unwrap_or(&self.choices[0])

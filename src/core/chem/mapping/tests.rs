@@ -1,7 +1,7 @@
 use super::*;
 use crate::chem::{Bond, Order};
 
-/// The molecule of a SMILES as a file would have it, its atoms in the SMILES' own order.
+/// Returns the molecule of a SMILES as a file would have it, its atoms in the SMILES' own order.
 fn structure(smiles: &str) -> Graph {
     let Graph { atoms, bonds, .. } = Graph::parse(smiles).unwrap();
     let atoms =
@@ -10,7 +10,7 @@ fn structure(smiles: &str) -> Graph {
     Graph::of_file(atoms.collect(), bonds.collect())
 }
 
-/// No two atoms at one place, and nothing in a plane.
+/// Returns no two atoms at one place, and nothing in a plane.
 fn somewhere(atoms: usize) -> Vec<[f64; 3]> {
     (0..atoms)
         .map(|at| at as f64)

@@ -43,7 +43,7 @@ pub(in crate::chem) fn hybridisation(
 }
 
 impl Orbitals<'_> {
-    /// Whether an atom can take part in conjugation: it has electrons to give and is not hypervalent.
+    /// Returns whether an atom can take part in conjugation: it has electrons to give and is not hypervalent.
     fn can_conjugate(&self, at: usize) -> bool {
         let atom = &self.molecule.atoms[at];
         let default = valences(atom.element)[0];
@@ -109,7 +109,7 @@ impl Orbitals<'_> {
         }
     }
 
-    /// The number of bonds and lone pairs.
+    /// Returns the number of bonds and lone pairs.
     fn bonds_and_pairs(&self, at: usize) -> i32 {
         let atom = &self.molecule.atoms[at];
         let degree = self.molecule.degree(at);

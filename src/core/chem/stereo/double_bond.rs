@@ -24,7 +24,7 @@ pub struct DoubleBondMark {
 }
 
 impl DoubleBondMark {
-    /// The mark of a double bond, if both sides have a direction.
+    /// Returns the mark of a double bond, if both sides have a direction.
     pub(super) fn from_graph(graph: &Graph, atoms: [usize; 2]) -> Option<Self> {
         let [a, b] = atoms;
         let ((x, x_above), (y, y_above)) = (directed(graph, a)?, directed(graph, b)?);
@@ -32,8 +32,8 @@ impl DoubleBondMark {
         Some(DoubleBondMark { atoms, neighbours: [x, y], others, together: x_above == y_above })
     }
 
-    /// The mark with other numbers; `places` has the new index of each kept atom. The other neighbour replaces a removed one, on the
-    /// opposite side. `None` if one of the two atoms, or all its neighbours are removed.
+    /// Returns the mark with other numbers; `places` has the new index of each kept atom. The other neighbour replaces a removed one, on
+    /// the opposite side. `None` if one of the two atoms, or all its neighbours are removed.
     pub(super) fn renumbered(&self, places: &[Option<usize>]) -> Option<Self> {
         let [a, b] = self.atoms;
         let (x, x_other, x_moved) = self.renumbered_end(0, places)?;
@@ -46,7 +46,7 @@ impl DoubleBondMark {
         })
     }
 
-    /// The new indices of the neighbour and of the other neighbour of one of the two atoms, and whether the other neighbour
+    /// Returns the new indices of the neighbour and of the other neighbour of one of the two atoms, and whether the other neighbour
     /// replaces a removed one. `None` if neither is kept.
     fn renumbered_end(&self, end: usize, places: &[Option<usize>]) -> Option<(usize, Option<usize>, bool)> {
         let other = self.others[end].and_then(|other| places[other]);
@@ -56,14 +56,14 @@ impl DoubleBondMark {
         }
     }
 
-    /// Whether the neighbours with the highest ranks of both atoms lie on the same side.
+    /// Returns whether the neighbours with the highest ranks of both atoms lie on the same side.
     pub(in crate::chem) fn is_together_by(&self, ranks: &[usize]) -> bool {
         let is_lower =
             |end: usize| self.others[end].is_some_and(|other| ranks[other] > ranks[self.neighbours[end]]);
         self.together ^ is_lower(0) ^ is_lower(1)
     }
 
-    /// Whether coordinates agree; `None` if all neighbours of one atom lie on the line of the bond. `place` gives the position of
+    /// Returns whether coordinates agree; `None` if all neighbours of one atom lie on the line of the bond. `place` gives the position of
     /// an atom in Å.
     pub fn agrees(&self, place: impl Fn(usize) -> [f64; 3]) -> Option<bool> {
         let [a, b] = self.atoms.map(&place);
@@ -72,7 +72,7 @@ impl DoubleBondMark {
         Some(are_together([x, a, b, y])? ^ x_opposite ^ y_opposite == self.together)
     }
 
-    /// The position of a neighbour of one of the two atoms, in Å, and whether it is the other neighbour: on the line of the bond
+    /// Returns the position of a neighbour of one of the two atoms, in Å, and whether it is the other neighbour: on the line of the bond
     /// the first one says nothing. `None` if there is no neighbour off the line. The two atoms lie at `atom` and `across`, in Å.
     fn beside(
         &self,
@@ -87,12 +87,12 @@ impl DoubleBondMark {
             .or_else(|| Some((Some(place(self.others[end]?)).filter(is_off_line)?, true)))
     }
 
-    /// The two atoms and their neighbours.
+    /// Returns the two atoms and their neighbours.
     pub(in crate::chem) fn all(&self) -> impl Iterator<Item = usize> {
         self.atoms.into_iter().chain(self.neighbours).chain(self.others.into_iter().flatten())
     }
 
-    /// The mark that the image of this bond has in another molecule; `None` if the image has none.
+    /// Returns the mark that the image of this bond has in another molecule; `None` if the image has none.
     pub(in crate::chem) fn image_in(
         &self,
         others: &[DoubleBondMark],
@@ -108,16 +108,16 @@ impl DoubleBondMark {
     }
 }
 
-/// A neighbour of an atom across a single or aromatic bond that was not seen. The oxygen of `C=[S](/[H])=O` cannot take the place of
-/// the hydrogen.
+/// Returns a neighbour of an atom across a single or aromatic bond that was not seen. The oxygen of `C=[S](/[H])=O` cannot take the place
+/// of the hydrogen.
 fn substituent(graph: &Graph, atom: usize, seen: [usize; 2]) -> Option<usize> {
     let bonds = graph.written[atom].iter().map(|bond| &graph.bonds[*bond]);
     let single = bonds.filter(|bond| matches!(bond.order, Order::Single | Order::Aromatic));
     single.map(|bond| bond.other(atom)).find(|neighbour| !seen.contains(neighbour))
 }
 
-/// Whether the first and the last of four atoms in a chain lie on the same side of the middle bond, that is, their torsion is below
-/// 90°. Positions are in Å. `None` if three of the atoms lie on a line.
+/// Returns whether the first and the last of four atoms in a chain lie on the same side of the middle bond, that is, their torsion is
+/// below 90°. Positions are in Å. `None` if three of the atoms lie on a line.
 pub fn are_together([x, a, b, y]: [[f64; 3]; 4]) -> Option<bool> {
     let bond = minus(b, a);
     let (left, right) = (cross(minus(x, a), bond), cross(minus(y, b), bond));
@@ -126,13 +126,13 @@ pub fn are_together([x, a, b, y]: [[f64; 3]; 4]) -> Option<bool> {
     (lengths > 1e-6).then(|| dot(left, right) > 0.0)
 }
 
-/// Whether two bonds of an atom, in Å, lie on a line, or one has no length (`isLinearArrangement` in RDKit).
+/// Returns whether two bonds of an atom, in Å, lie on a line, or one has no length (`isLinearArrangement` in RDKit).
 fn are_straight(a: [f64; 3], b: [f64; 3]) -> bool {
     let squares = dot(a, a) * dot(b, b);
     squares < 1e-6 || dot(a, b) < STRAIGHT_COSINE * squares.sqrt()
 }
 
-/// The first neighbour of an atom whose bond has a direction, and whether it lies above; `None` if two neighbours are on the same
+/// Returns the first neighbour of an atom whose bond has a direction, and whether it lies above; `None` if two neighbours are on the same
 /// side.
 fn directed(graph: &Graph, atom: usize) -> Option<(usize, bool)> {
     let mut found = graph.written[atom].iter().filter_map(|bond| {

@@ -22,8 +22,8 @@ pub struct TetrahedralMark {
 }
 
 impl TetrahedralMark {
-    /// The mark of an atom, if it has one and three or four neighbours, implied hydrogens included. Of an atom with two neighbours
-    /// and a hydrogen, the fourth one is a lone pair.
+    /// Returns the mark of an atom, if it has one and three or four neighbours, implied hydrogens included. Of an atom with two
+    /// neighbours and a hydrogen, the fourth one is a lone pair.
     pub(super) fn from_graph(graph: &Graph, atom: usize) -> Option<Self> {
         let mut counterclockwise = match graph.atoms[atom].chirality? {
             Chirality::Counterclockwise => true,
@@ -58,8 +58,8 @@ impl TetrahedralMark {
         Some(TetrahedralMark { atom, neighbours, has_lone_pair, counterclockwise })
     }
 
-    /// The mark with other numbers; `places` has the new index of each kept atom. A removed hydrogen becomes implied. `None` if the
-    /// atom is removed, or if more than one hydrogen is implied then.
+    /// Returns the mark with other numbers; `places` has the new index of each kept atom. A removed hydrogen becomes implied. `None` if
+    /// the atom is removed, or if more than one hydrogen is implied then.
     pub(super) fn renumbered(&self, places: &[Option<usize>]) -> Option<Self> {
         let mut mark = *self;
         mark.atom = places[self.atom]?;
@@ -74,19 +74,19 @@ impl TetrahedralMark {
         Some(mark)
     }
 
-    /// The mark with the number of its hydrogen, if this is implied beside a lone pair.
+    /// Returns the mark with the number of its hydrogen, if this is implied beside a lone pair.
     pub(in crate::chem) fn with_hydrogen(mut self, hydrogen: usize) -> Self {
         let last = self.neighbours.iter().rposition(Option::is_none).filter(|_| self.needs_hydrogen());
         last.into_iter().for_each(|at| self.neighbours[at] = Some(hydrogen));
         self
     }
 
-    /// Whether its handedness depends on the place of an implied hydrogen: three neighbours alone are not enough.
+    /// Returns whether its handedness depends on the place of an implied hydrogen: three neighbours alone are not enough.
     pub(crate) fn needs_hydrogen(&self) -> bool {
         self.neighbours.iter().flatten().count() < 3
     }
 
-    /// Whether the neighbours go round counterclockwise in the order of their ranks, a hydrogen first and a lone pair last.
+    /// Returns whether the neighbours go round counterclockwise in the order of their ranks, a hydrogen first and a lone pair last.
     pub(in crate::chem) fn is_counterclockwise_by(&self, ranks: &[usize]) -> bool {
         let lone_pair = self.neighbours.iter().position(Option::is_none).filter(|_| self.has_lone_pair);
         self.counterclockwise
@@ -97,18 +97,18 @@ impl TetrahedralMark {
             }))
     }
 
-    /// Whether coordinates agree; `None` if the bonds are planar. `place` gives the position of an atom in Å.
+    /// Returns whether coordinates agree; `None` if the bonds are planar. `place` gives the position of an atom in Å.
     pub fn agrees(&self, place: impl Fn(usize) -> [f64; 3]) -> Option<bool> {
         let neighbours = self.neighbours.map(|atom| atom.map(&place));
         Some(is_counterclockwise(place(self.atom), neighbours)? == self.counterclockwise)
     }
 
-    /// The atom and its neighbours.
+    /// Returns the atom and its neighbours.
     pub(in crate::chem) fn all(&self) -> impl Iterator<Item = usize> {
         self.neighbours.into_iter().flatten().chain([self.atom])
     }
 
-    /// The mark that the image of this atom has in another molecule; `None` if the image has none.
+    /// Returns the mark that the image of this atom has in another molecule; `None` if the image has none.
     pub(in crate::chem) fn image_in(
         &self,
         others: &[TetrahedralMark],
@@ -123,7 +123,7 @@ impl TetrahedralMark {
         Some(MarkImage { index, inverted })
     }
 }
-/// Whether the last three of four neighbours appear counterclockwise from the first. Positions are in Å; one neighbour may be
+/// Returns whether the last three of four neighbours appear counterclockwise from the first. Positions are in Å; one neighbour may be
 /// missing (an implied hydrogen or a lone pair). `None` if the bonds are planar.
 pub(crate) fn is_counterclockwise(centre: [f64; 3], neighbours: [Option<[f64; 3]>; 4]) -> Option<bool> {
     let bonds = neighbours.map(|place| place.map(|place| minus(place, centre)));
@@ -134,7 +134,7 @@ pub(crate) fn is_counterclockwise(centre: [f64; 3], neighbours: [Option<[f64; 3]
     Some(volumes.into_iter().find(|volume| volume.abs() > FLAT_CUBIC_ANGSTROM)? > 0.0)
 }
 
-/// The signed volume that three of four bonds span, in Å³; `None` if one of them is missing.
+/// Returns the signed volume that three of four bonds span, in Å³; `None` if one of them is missing.
 fn volume(bonds: [Option<[f64; 3]>; 4], left_out: usize) -> Option<f64> {
     let mut rest = (0..4).filter(|at| *at != left_out).map(|at| bonds[at]);
     let volume = triple(rest.next()??, rest.next()??, rest.next()??);
@@ -142,16 +142,16 @@ fn volume(bonds: [Option<[f64; 3]>; 4], left_out: usize) -> Option<f64> {
     Some(if left_out.is_multiple_of(2) { -volume } else { volume })
 }
 
-/// Whether an odd number of swaps of neighbours sorts them by their ranks.
+/// Returns whether an odd number of swaps of neighbours sorts them by their ranks.
 fn is_odd<R: Ord>(ranks: [R; 4]) -> bool {
     let pairs = (0..4).flat_map(|i| (i + 1..4).map(move |j| (i, j)));
     pairs.filter(|(i, j)| ranks[*i] > ranks[*j]).count() % 2 == 1
 }
 
-/// Whether the implied neighbour of an atom with three bonds comes before them; otherwise it comes behind the first. A hydrogen
-/// stands where it is written. OpenSMILES puts a lone pair there too, but programs that write SMILES follow RDKit, which puts it
-/// behind the first neighbour even of a first atom, and before it if a saturated atom has one ring number
-/// (`chiralAtomNeedsTagInversion` in `Code/GraphMol/Canon.cpp`).
+/// Returns whether the implied neighbour of an atom with three bonds comes before them; otherwise it comes behind the first. A hydrogen
+/// stands where it is written. OpenSMILES puts a lone pair there too, but programs that write SMILES follow RDKit, which puts it behind
+/// the first neighbour even of a first atom, and before it if a saturated atom has one ring number (`chiralAtomNeedsTagInversion` in
+/// `Code/GraphMol/Canon.cpp`).
 fn is_implied_first(graph: &Graph, atom: usize) -> bool {
     if graph.atoms[atom].hydrogens > 0 {
         return graph.starts[atom];

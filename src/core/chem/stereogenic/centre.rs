@@ -29,12 +29,12 @@ impl<'m> Centres<'m> {
         Centres { molecule, hybridisation, conjugated, in_ring: molecule.in_ring(), rings: OnceCell::new() }
     }
 
-    /// Whether the bonds and lone pairs of an atom point to the corners of a tetrahedron.
+    /// Returns whether the bonds and lone pairs of an atom point to the corners of a tetrahedron.
     pub(super) fn is_tetrahedral(&self, atom: usize) -> bool {
         self.hybridisation[atom] == Hybridisation::Sp3
     }
 
-    /// Whether an atom with a mark of a polyhedron has no more neighbours than the polyhedron has corners.
+    /// Returns whether an atom with a mark of a polyhedron has no more neighbours than the polyhedron has corners.
     pub(super) fn is_polyhedral(&self, atom: usize) -> bool {
         let corners = match self.molecule.atoms[atom].chirality {
             Some(Chirality::SquarePlanar(_)) => 4,
@@ -45,7 +45,7 @@ impl<'m> Centres<'m> {
         (2..=corners).contains(&self.degree(atom))
     }
 
-    /// Whether an atom can be a stereocentre if its neighbours differ.
+    /// Returns whether an atom can be a stereocentre if its neighbours differ.
     pub(super) fn is_possible(&self, at: usize) -> bool {
         let (atom, hydrogens) = (&self.molecule.atoms[at], self.molecule.hydrogens[at]);
         let bonds = self.bonds(at).filter(|bond| counts(bond, at)).count();
@@ -70,7 +70,7 @@ impl<'m> Centres<'m> {
         }
     }
 
-    /// Whether no two neighbours of an atom have the same rank.
+    /// Returns whether no two neighbours of an atom have the same rank.
     pub(super) fn has_different_neighbours(&self, at: usize, ranks: &[usize]) -> bool {
         let around = self.bonds(at).filter(|bond| counts(bond, at)).map(|bond| ranks[bond.other(at)]);
         let mut around: Vec<usize> = around.collect();
@@ -106,7 +106,7 @@ impl<'m> Centres<'m> {
         system
     }
 
-    /// Whether the branches of an atom form a ring, whose equal halves the stereo of another atom of the ring may tell apart.
+    /// Returns whether the branches of an atom form a ring, whose equal halves the stereo of another atom of the ring may tell apart.
     fn is_ring_candidate(&self, at: usize, ranks: &[usize]) -> bool {
         let [mut inside, mut outside] = [Vec::new(), Vec::new()];
         for &bond in &self.molecule.neighbours[at] {
@@ -129,12 +129,12 @@ impl<'m> Centres<'m> {
         }
     }
 
-    /// Whether a double bond lies in a ring smaller than `size`.
+    /// Returns whether a double bond lies in a ring smaller than `size`.
     pub(super) fn is_in_ring_below(&self, [a, b]: [usize; 2], size: usize) -> bool {
         self.smallest_ring([a, b]).is_some_and(|smallest| smallest < size)
     }
 
-    /// The neighbours of an atom, hydrogens that are no atoms included.
+    /// Returns the neighbours of an atom, hydrogens that are no atoms included.
     fn degree(&self, atom: usize) -> usize {
         self.molecule.neighbours[atom].len() + self.molecule.hydrogens[atom] as usize
     }
@@ -144,19 +144,19 @@ impl<'m> Centres<'m> {
         molecule.neighbours[atom].iter().map(|bond| &molecule.bonds[*bond])
     }
 
-    /// Whether a nitrogen with three bonds cannot invert, and takes part in no conjugation.
+    /// Returns whether a nitrogen with three bonds cannot invert, and takes part in no conjugation.
     fn is_rigid_amine(&self, atom: usize) -> bool {
         let is_conjugated = self.molecule.neighbours[atom].iter().any(|bond| self.conjugated[*bond]);
         self.is_tetrahedral(atom) && !is_conjugated && self.is_braced(atom)
     }
 
-    /// Whether an atom lies in a ring of three or is a bridgehead.
+    /// Returns whether an atom lies in a ring of three or is a bridgehead.
     fn is_braced(&self, atom: usize) -> bool {
         let mut bonds = self.bonds(atom);
         bonds.any(|bond| self.smallest_ring(bond.atoms) == Some(3)) || self.is_bridgehead(atom)
     }
 
-    /// Whether an atom has at least three ring bonds, and each of its rings shares two bonds with another one
+    /// Returns whether an atom has at least three ring bonds, and each of its rings shares two bonds with another one
     /// (`queryIsAtomBridgehead` in `Code/GraphMol/QueryOps.cpp`).
     fn is_bridgehead(&self, atom: usize) -> bool {
         let own = &self.molecule.neighbours[atom];
@@ -171,7 +171,7 @@ impl<'m> Centres<'m> {
         (0..here.len()).all(shares)
     }
 
-    /// The size of the smallest ring with a bond between these atoms; `None` if it lies in no ring. Dative bonds close no rings.
+    /// Returns the size of the smallest ring with a bond between these atoms; `None` if it lies in no ring. Dative bonds close no rings.
     fn smallest_ring(&self, [from, to]: [usize; 2]) -> Option<usize> {
         let mut distance = vec![0; self.molecule.atoms.len()];
         distance[from] = 1;
@@ -194,12 +194,12 @@ impl<'m> Centres<'m> {
     }
 }
 
-/// The small rings, each by its bonds.
+/// Returns the small rings, each by its bonds.
 fn rings_by_bonds(molecule: &Molecule) -> Vec<Vec<usize>> {
     molecule.rings().rings.iter().map(|ring| molecule.bonds_of_ring(ring)).collect()
 }
 
-/// Whether a bond counts at one of its atoms: a dative bond does not count where it begins.
+/// Returns whether a bond counts at one of its atoms: a dative bond does not count where it begins.
 fn counts(bond: &Bond, atom: usize) -> bool {
     bond.order != Order::Any && !(bond.order == Order::Dative && bond.atoms[0] == atom)
 }

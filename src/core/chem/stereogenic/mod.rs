@@ -16,9 +16,8 @@ use super::hydrogens::places_without;
 use super::molecule::Molecule;
 use super::stereo::{DoubleBondMark, SMALLEST_RING, StereoMarks};
 
-/// The marks of a text; those that RDKit drops are listed as such. Atoms are numbered as in `written`, the graph of the text.
-/// `molecule` is the same graph without the `removed` hydrogens, after sanitisation; `aromatic` tells which of its bonds are
-/// aromatic.
+/// Returns the marks of a text; those that RDKit drops are listed as such. Atoms are numbered as in `written`, the graph of the text.
+/// `molecule` is the same graph without the `removed` hydrogens, after sanitisation; `aromatic` tells which of its bonds are aromatic.
 pub(super) fn perceived_marks(
     written: &Graph,
     removed: &[bool],
@@ -124,7 +123,7 @@ impl<'m> Perception<'m> {
         has_new
     }
 
-    /// Whether a double bond can have stereo, and the neighbours of each end differ.
+    /// Returns whether a double bond can have stereo, and the neighbours of each end differ.
     fn has_stereo(&self, mark: &DoubleBondMark) -> bool {
         let ranks = &self.ranking.ranks;
         let [a, b] = mark.atoms;

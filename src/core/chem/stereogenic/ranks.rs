@@ -62,7 +62,7 @@ impl Ranking {
         }
     }
 
-    /// The rank of an atom, and those of its neighbours, the highest first. A hydrogen that is not an atom has the lowest rank.
+    /// Returns the rank of an atom, and those of its neighbours, the highest first. A hydrogen that is not an atom has the lowest rank.
     fn key(&self, atom: usize) -> Vec<usize> {
         let mut around: Vec<usize> = self.neighbours[atom]
             .iter()
@@ -106,7 +106,7 @@ fn dense(keys: &[Vec<usize>]) -> Vec<usize> {
     keys.iter().map(|key| sorted.partition_point(|other| *other < key)).collect()
 }
 
-/// The number of different ranks.
+/// Returns the number of different ranks.
 fn count(ranks: &[usize]) -> usize {
     ranks.iter().max().map_or(0, |highest| highest + 1)
 }

@@ -53,7 +53,7 @@ impl DeviceTable {
     /// The target of an edge that ends a block, before its mode is added.
     pub(crate) const NEXT: u32 = u32::MAX - 2;
 
-    /// The tables of some molecules for a model with `vocab` tokens. With `whole_head`, all logits are computed and slots below
+    /// Returns the tables of some molecules for a model with `vocab` tokens. With `whole_head`, all logits are computed and slots below
     /// `vocab` equal token ids.
     ///
     /// # Errors
@@ -73,18 +73,18 @@ impl DeviceTable {
         Ok(builder.finish(molecules, tokens))
     }
 
-    /// The number of places that are states of a block.
+    /// Returns the number of places that are states of a block.
     pub fn states(&self) -> u32 {
         self.exits.len() as u32
     }
 
-    /// The place where a molecule's texts begin, in its first segment.
+    /// Returns the place where a molecule's texts begin, in its first segment.
     pub fn start(&self, molecule: usize) -> u32 {
         self.roots[2 * self.order[self.molecules[molecule] as usize] as usize]
     }
 
-    /// The segment and the place on the device for a text whose state on the host is `state`. `molecule_automaton` is the automaton
-    /// of the molecule.
+    /// Returns the segment and the place on the device for a text whose state on the host is `state`. `molecule_automaton` is the
+    /// automaton of the molecule.
     pub fn place_of(
         &self,
         molecule_automaton: &MoleculeAutomaton,
@@ -107,7 +107,7 @@ impl DeviceTable {
         (state.at, state.inner.wrapping_add(shift))
     }
 
-    /// The token ids whose rows of the LM head are needed, by slot.
+    /// Returns the token ids whose rows of the LM head are needed, by slot.
     pub fn head_ids(&self) -> &[u32] {
         &self.tokens[..self.known as usize]
     }
@@ -159,7 +159,7 @@ impl<'a> Builder<'a> {
         self.automaton.states.len() as u32
     }
 
-    /// The token ids that can begin a segment, in any mode.
+    /// Returns the token ids that can begin a segment, in any mode.
     fn first_ids(&self, segment: &'a Segment) -> impl Iterator<Item = u32> + use<'a> {
         let states = self.states();
         // A root below the number of states is a state of the block: such a segment copies no text.

@@ -7,13 +7,13 @@ use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
 use crate::tokenizer::boundaries::TokenBoundaries;
 use crate::tokenizer::{SOME_PROMPT, Token, Tokenizer};
 
-/// An error that names the tokenizer but has no remedy: the caller knows what works instead (`advice` of `drift-tune`).
+/// Returns an error that names the tokenizer but has no remedy: the caller knows what works instead (`advice` of `drift-tune`).
 pub(super) fn refuse(tokenizer: &Tokenizer, problem: impl std::fmt::Display) -> Error {
     let problem = format!("the automaton cannot be proved for this tokenizer: {problem}");
     Error::input(&tokenizer.name, problem, "")
 }
 
-/// The ids of the tokens that cover exactly the bytes from `start` to `end`; `None` if a token crosses either border.
+/// Returns the ids of the tokens that cover exactly the bytes from `start` to `end`; `None` if a token crosses either border.
 ///
 /// Tokens may overlap: a space that the tokenizer adds before a text is placed where the text begins.
 pub(super) fn covering(tokens: &[Token], start: usize, end: usize) -> Option<Vec<u32>> {
@@ -32,7 +32,7 @@ pub(super) fn covering(tokens: &[Token], start: usize, end: usize) -> Option<Vec
 /// The inside of a decimal slot that no tokenizer isolates, because its numbers have seven decimals.
 const PLAIN_DECIMALS: &str = "0.1234567,0.1234567,0.1234567";
 
-/// The inside of a slot that is not isolated.
+/// Returns the inside of a slot that is not isolated.
 fn plain_inside(encoding: Encoding) -> String {
     if encoding.is_decimal() {
         return PLAIN_DECIMALS.to_owned();
@@ -64,7 +64,7 @@ pub(super) struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    /// The tokens of a copied text between two blocks, including the brackets and the sign that are tokenised with it.
+    /// Returns the tokens of a copied text between two blocks, including the brackets and the sign that are tokenised with it.
     ///
     /// # Errors
     /// If a token joins the text with a neighbouring digit, or two ways to cut the text are equally likely.
@@ -112,7 +112,7 @@ impl Copier<'_> {
         })
     }
 
-    /// Whether the tokens of a copied text depend only on the text. Tags that are tokens are not counted as part of it.
+    /// Returns whether the tokens of a copied text depend only on the text. Tags that are tokens are not counted as part of it.
     fn is_decided(&self, copied: &str, begins: bool) -> bool {
         let Some(cuts) = self.cuts else { return true };
         let tag = |text: &str| self.tokenizer.is_added(text);

@@ -147,12 +147,12 @@ impl Automaton {
         })
     }
 
-    /// The number of states of the coordinate grammar, including the one behind a block.
+    /// Returns the number of states of the coordinate grammar, including the one behind a block.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// The number of different tokens that are legal somewhere in a block.
+    /// Returns the number of different tokens that are legal somewhere in a block.
     pub fn alphabet(&self) -> usize {
         self.states.iter().flat_map(|state| &state.ids).collect::<std::collections::BTreeSet<_>>().len()
     }
@@ -178,7 +178,7 @@ struct Starts {
     isolated: Option<StateId>,
 }
 
-/// The state where plain slots begin; `None` if every slot is isolated.
+/// Returns the state where plain slots begin; `None` if every slot is isolated.
 fn plain(
     states: &mut Languages<u32, Mode>,
     tokenizer: &Tokenizer,
@@ -199,7 +199,7 @@ fn plain(
     }
 }
 
-/// The states for every way to enter a slot. If a sign, or the opening character of an isolated slot, is a token of its own, the
+/// Returns the states for every way to enter a slot. If a sign, or the opening character of an isolated slot, is a token of its own, the
 /// text before has two possible ends, and one of them continues.
 fn entries(
     states: &mut Languages<u32, Mode>,
@@ -244,8 +244,9 @@ fn entries(
     Some(entries)
 }
 
-/// The tokens of one character of ASCII that have a token of the same byte with a smaller id, `<0x43>` beside `C`, as vocabularies
-/// with byte fallback have. An engine that finds a token by its bytes finds the other one. These vocabularies write `▁` for a space.
+/// Returns the tokens of one character of ASCII that have a token of the same byte with a smaller id, `<0x43>` beside `C`, as
+/// vocabularies with byte fallback have. An engine that finds a token by its bytes finds the other one. These vocabularies write `▁` for
+/// a space.
 pub(super) fn mistaken(id: &dyn Fn(&str) -> Option<u32>) -> BTreeMap<u32, char> {
     let characters = (' '..='~').chain(['\t', '\n', '\r']);
     characters
@@ -316,17 +317,17 @@ impl AutomatonProcessor {
         self
     }
 
-    /// The layout of the answers.
+    /// Returns the layout of the answers.
     pub fn form(&self) -> AnswerForm {
         self.form
     }
 
-    /// The coordinate grammar.
+    /// Returns the coordinate grammar.
     pub fn automaton(&self) -> &Automaton {
         &self.automaton
     }
 
-    /// The constraint of one molecule.
+    /// Returns the constraint of one molecule.
     ///
     /// # Errors
     /// If `skeleton` is not a skeleton, or one of its texts has no known tokenisation.
@@ -368,7 +369,7 @@ impl AutomatonProcessor {
         Ok(MoleculeAutomaton { automaton: self.automaton.clone(), segments, eos: self.eos })
     }
 
-    /// The segment for a text between blocks, built on first use.
+    /// Returns the segment for a text between blocks, built on first use.
     fn segment(&self, key: &str) -> Result<Arc<Segment>> {
         // A lock is poisoned only if another thread panicked while holding it. The map inside is still intact.
         if let Some(known) = self.segments.read().unwrap_or_else(PoisonError::into_inner).get(key) {

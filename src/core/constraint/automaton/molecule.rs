@@ -37,7 +37,7 @@ impl Step {
 }
 
 impl MoleculeAutomaton {
-    /// The tokens of one character that are also bytes of the vocabulary with a smaller id, with the character.
+    /// Returns the tokens of one character that are also bytes of the vocabulary with a smaller id, with the character.
     pub fn mistaken(&self) -> &BTreeMap<u32, char> {
         &self.automaton.mistaken
     }
@@ -46,12 +46,12 @@ impl MoleculeAutomaton {
         self.automaton.states.len() as u32
     }
 
-    /// The node at a place of segment `at`.
+    /// Returns the node at a place of segment `at`.
     fn node(&self, at: u32, place: u32) -> Option<&super::segment::SegmentNode> {
         self.segments.get(at as usize)?.nodes.get(place.checked_sub(self.states())? as usize)
     }
 
-    /// The step for `token` from a state; `None` if the token is not legal there.
+    /// Returns the step for `token` from a state; `None` if the token is not legal there.
     fn step(&self, state: &State, token: u32) -> Option<Step> {
         let edge = |ids: &[u32], targets: &[u32]| Some(targets[ids.binary_search(&token).ok()?]);
         if state.inner >= self.states() {

@@ -26,13 +26,13 @@ impl Numbering {
         }
     }
 
-    /// The target of an edge to a state.
+    /// Returns the target of an edge to a state.
     pub(super) fn target(&self, states: &Languages<u32, Mode>, id: StateId) -> u32 {
         let exit = || EXIT + states.node(id).end.map_or(0, |mode| mode as u32);
         self.numbers.get(&id).copied().unwrap_or_else(exit)
     }
 
-    /// The states in their order.
+    /// Returns the states in their order.
     pub(super) fn compact(&self, states: &Languages<u32, Mode>) -> Vec<CompactState> {
         let mut exits = 0;
         let compact = self.order.iter().map(|id| {

@@ -52,7 +52,7 @@ pub(super) struct Segments<'a> {
 }
 
 impl Segments<'_> {
-    /// The segment of a key: the text between the key's first and last character.
+    /// Returns the segment of a key: the text between the key's first and last character.
     pub(super) fn make(&self, key: &str) -> Result<Segment> {
         let opened = key.starts_with(OPENED);
         let (first, last) = (opened || key.starts_with(BEGIN), key.ends_with(END));
@@ -104,7 +104,7 @@ impl Segments<'_> {
         self.node(segment, &ways, 0, text)
     }
 
-    /// The place before token `depth` of sorted paths that agree so far.
+    /// Returns the place before token `depth` of sorted paths that agree so far.
     fn node(&self, segment: &mut Segment, ways: &[ExitPath], depth: usize, text: &str) -> Result<u32> {
         if ways.iter().any(|(tokens, _)| tokens.len() == depth) {
             if ways.iter().all(|(tokens, mode)| tokens.len() == depth && mode.is_none()) {
@@ -135,7 +135,7 @@ impl Segments<'_> {
         Ok((self.automaton.states.len() + segment.nodes.len() - 1) as u32)
     }
 
-    /// The masks of the states in which a block may end and this segment begin.
+    /// Returns the masks of the states in which a block may end and this segment begin.
     fn exit_masks(&self, segment: &Segment, mode: Mode, root: u32) -> Result<Arc<ExitMasks>> {
         let node =
             (root as usize).checked_sub(self.automaton.states.len()).and_then(|n| segment.nodes.get(n));

@@ -86,17 +86,17 @@ impl Edges {
         edges
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The ids and targets of a row.
+    /// Returns the ids and targets of a row.
     pub fn row(&self, row: usize) -> (&[u32], &[i32]) {
         let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
         (&self.ids[range.clone()], &self.targets[range])
@@ -104,7 +104,7 @@ impl Edges {
 }
 
 impl Automaton {
-    /// The coordinate grammar as tables.
+    /// Returns the coordinate grammar as tables.
     pub fn table(&self) -> &Arc<BlockTable> {
         self.table.get_or_init(|| {
             let rows = self.states.iter().map(|state| (&*state.ids, &*state.targets));
@@ -130,7 +130,7 @@ impl SegmentTable {
 }
 
 impl MoleculeAutomaton {
-    /// The molecule's automaton as tables.
+    /// Returns the molecule's automaton as tables.
     pub fn table(&self) -> MoleculeTable {
         let mut known: HashMap<*const Segment, u32> = HashMap::new();
         let mut segments = Vec::new();

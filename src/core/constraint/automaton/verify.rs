@@ -94,7 +94,7 @@ fn followed(processor: &AutomatonProcessor, molecule: &MoleculeAutomaton, confor
     Err(refuse(tokenizer, format!("it is not followed through `{text}`")))
 }
 
-/// Whether an answer is a legal text of the encoding.
+/// Returns whether an answer is a legal text of the encoding.
 fn is_legal(answer: &str, encoding: Encoding) -> bool {
     let inside = answer.strip_prefix(CONFORMER_OPEN).unwrap_or(answer);
     // The closing tag of a conformer may be the EOS token itself.
@@ -117,7 +117,7 @@ fn values(encoding: Encoding, random: &mut ChaCha8Rng) -> [Fixed; 3] {
     })
 }
 
-/// Whether the tokens of an answer are legal and complete it.
+/// Returns whether the tokens of an answer are legal and complete it.
 fn accepts(molecule_automaton: &MoleculeAutomaton, ids: &[u32]) -> bool {
     let mut state = molecule_automaton.start();
     // The closing tag of a conformer may be the EOS token itself.
@@ -131,7 +131,7 @@ fn accepts(molecule_automaton: &MoleculeAutomaton, ids: &[u32]) -> bool {
     molecule_automaton.is_over(&state, molecule_automaton.eos)
 }
 
-/// The tokens of a random legal answer, without EOS.
+/// Returns the tokens of a random legal answer, without EOS.
 fn walk(molecule_automaton: &MoleculeAutomaton, random: &mut ChaCha8Rng) -> Vec<u32> {
     let mut state = molecule_automaton.start();
     let mut ids = Vec::new();

@@ -18,7 +18,7 @@ pub(super) struct SlotText {
 }
 
 impl SlotText {
-    /// The text of a skeleton with this many conformers. With `opened`, the opening tag belongs to the prompt.
+    /// Returns the text of a skeleton with this many conformers. With `opened`, the opening tag belongs to the prompt.
     pub(super) fn new(skeleton: &str, encoding: Encoding, conformers: usize, opened: bool) -> Self {
         let skeleton = placed(skeleton, encoding.slots());
         let pieces: Vec<&str> = skeleton.split("<>").collect();
@@ -40,12 +40,12 @@ impl SlotText {
         SlotText { encoding, before, atoms }
     }
 
-    /// The number of slots, over all conformers.
+    /// Returns the number of slots, over all conformers.
     pub(super) fn slots(&self) -> usize {
         self.before.len()
     }
 
-    /// The fixed text before a number; `None` behind the last slot.
+    /// Returns the fixed text before a number; `None` behind the last slot.
     fn before(&self, slot: usize, axis: usize) -> Option<&[u8]> {
         match axis {
             0 => self.before.get(slot).map(|text| &**text),
@@ -78,12 +78,12 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// The beginning of a text.
+    /// Returns the beginning of a text.
     pub(super) fn start() -> Self {
         Cursor { slot: 0, axis: 0, values: [0; 3], matched: 0, digits: [0; MOST_DIGITS], length: 0 }
     }
 
-    /// The beginning of the number that is being written; empty outside of numbers.
+    /// Returns the beginning of the number that is being written; empty outside of numbers.
     pub(super) fn prefix(&self) -> &[u8] {
         &self.digits[..self.length]
     }
@@ -130,7 +130,7 @@ impl Cursor {
 mod tests {
     use super::*;
 
-    /// The numbers of a text, followed byte by byte.
+    /// Returns the numbers of a text, followed byte by byte.
     fn numbers(skeleton: &str, encoding: &str, text: &str, conformers: usize) -> Vec<(usize, usize, Fixed)> {
         let text_of = SlotText::new(skeleton, encoding.parse().unwrap(), conformers, false);
         let (mut cursor, mut found) = (Cursor::start(), Vec::new());

@@ -46,7 +46,7 @@ impl TokenTexts {
         TokenTexts { ends, bytes }
     }
 
-    /// The text of a token; empty for an id without token.
+    /// Returns the text of a token; empty for an id without token.
     fn bytes(&self, token: u32) -> &[u8] {
         let at = token as usize;
         let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
@@ -64,7 +64,7 @@ pub(crate) struct GeometryProcessor {
 }
 
 impl GeometryProcessor {
-    /// A processor of the default strength on top of an automaton.
+    /// Returns a processor of the default strength on top of an automaton.
     ///
     /// # Errors
     /// If slots of the encoding have no coordinates of atoms.
@@ -81,7 +81,7 @@ impl GeometryProcessor {
         Ok(GeometryProcessor { automaton, encoding, texts, strength: GeometryStrength::default() })
     }
 
-    /// The constraint of a molecule.
+    /// Returns the constraint of a molecule.
     ///
     /// # Errors
     /// If the skeleton has no known tokenisation, or RDKit would refuse the SMILES.
@@ -114,17 +114,17 @@ pub struct GeometryConstraint {
 }
 
 impl GeometryConstraint {
-    /// A row that has written nothing.
+    /// Returns a row that has written nothing.
     pub fn row(&self) -> GeometryRow {
         GeometryRow::new()
     }
 
-    /// The limits on the positions of the atoms.
+    /// Returns the limits on the positions of the atoms.
     pub fn rules(&self) -> &GeometryRules {
         &self.rules
     }
 
-    /// Whether the number at a place can still get a value of a set. The state is that of the automaton at the place.
+    /// Returns whether the number at a place can still get a value of a set. The state is that of the automaton at the place.
     fn completes(&self, cursor: Cursor, state: &State, set: &Intervals) -> bool {
         let (axis, format) = (cursor.axis, self.text.encoding.number());
         let ranges = format.completions(cursor.prefix(), axis);
@@ -155,7 +155,7 @@ impl GeometryConstraint {
         ids.iter().any(|id| self.completes_with(*id, cursor, state, set))
     }
 
-    /// Whether the number can get a value of the set if this token follows.
+    /// Returns whether the number can get a value of the set if this token follows.
     fn completes_with(&self, token: u32, mut cursor: Cursor, state: &State, set: &Intervals) -> bool {
         let (slot, axis) = (cursor.slot, cursor.axis);
         for byte in self.texts.bytes(token) {

@@ -39,7 +39,7 @@ impl GrammarFormat {
     /// All formats.
     pub const ALL: [GrammarFormat; 3] = [GrammarFormat::Lark, GrammarFormat::Ebnf, GrammarFormat::Json];
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             GrammarFormat::Lark => "lark",
@@ -66,7 +66,7 @@ impl std::str::FromStr for GrammarFormat {
     }
 }
 
-/// Whether llguidance (up to 1.9.1) can load a tokenizer, and so read its Lark grammars. It derives the bytes of tokens from the
+/// Returns whether llguidance (up to 1.9.1) can load a tokenizer, and so read its Lark grammars. It derives the bytes of tokens from the
 /// decoder, and knows two kinds: `ByteLevel`, and sequences with `ByteLevel` or `ByteFallback`.
 pub fn llguidance_loads(tokenizer: &Tokenizer) -> bool {
     // A decoder that was read from JSON can be written as JSON.
@@ -80,7 +80,7 @@ pub fn llguidance_loads(tokenizer: &Tokenizer) -> bool {
 /// engines run out of stack. (1,000 worked in llguidance 1.7 and XGrammar 0.2; 3,000 crashed both.)
 const MAX_NESTED: usize = 1_000;
 
-/// The grammar of one molecule as text of the format; for [`GrammarFormat::Json`], the
+/// Returns the grammar of one molecule as text of the format; for [`GrammarFormat::Json`], the
 /// [`MoleculeTable`](super::automaton::MoleculeTable) as JSON.
 ///
 /// # Errors
@@ -104,7 +104,7 @@ pub fn grammar(molecule_automaton: &MoleculeAutomaton, format: GrammarFormat) ->
     Ok(write::written(&rules, &spelling))
 }
 
-/// The grammar of a skeleton's texts for a prompt as text of the format.
+/// Returns the grammar of a skeleton's texts for a prompt as text of the format.
 ///
 /// # Errors
 /// If the format is [`GrammarFormat::Json`], the text before a marker is free, or the grammar would be too large or nested too deep:

@@ -54,12 +54,12 @@ pub(super) type Rules = BTreeMap<Head, Alternatives>;
 /// The number of ends of a block: the two modes of a block that had to end, then the two modes of one that could have continued.
 pub(super) const ENDS: usize = 4;
 
-/// The mode of an end.
+/// Returns the mode of an end.
 fn mode_of(end: usize) -> usize {
     end % 2
 }
 
-/// Whether a block with this end could have continued.
+/// Returns whether a block with this end could have continued.
 fn could_continue(end: usize) -> bool {
     end >= 2
 }
@@ -67,7 +67,7 @@ fn could_continue(end: usize) -> bool {
 /// Tokens that the engine looks up by their bytes and mistakes for others, with the character that each writes.
 pub(super) type ConfusedTokens = BTreeMap<u32, char>;
 
-/// The rules of a molecule.
+/// Returns the rules of a molecule.
 pub(super) fn rules(table: &MoleculeTable, mistaken: &ConfusedTokens) -> Rules {
     let ends = ends(&table.block, !mistaken.is_empty());
     let mut builder = Builder { table, block: &table.block, mistaken, ends, rules: Rules::new() };
@@ -93,7 +93,7 @@ pub(super) fn uncached(mut rules: Rules) -> Rules {
     rules
 }
 
-/// The end of a block that ends in a state although it could continue, if such an end counts as another one.
+/// Returns the end of a block that ends in a state although it could continue, if such an end counts as another one.
 fn end_at(block: &BlockTable, state: usize, apart: bool) -> Option<usize> {
     let mode = usize::try_from(block.exits[state]).ok()?;
     Some(if apart { mode + 2 } else { mode })
@@ -145,7 +145,7 @@ impl Builder<'_> {
         self.rules.insert(Head::Start, vec![way]);
     }
 
-    /// All segments in sequence, for blocks that have only one end.
+    /// Returns all segments in sequence, for blocks that have only one end.
     fn row(&mut self, end: usize) -> Vec<Symbol> {
         let last = self.table.order.len() - 1;
         let segments = self.table.order.iter().enumerate().map(|(at, segment)| {
@@ -155,7 +155,7 @@ impl Builder<'_> {
         segments.collect()
     }
 
-    /// The rest of the molecule from an entry on.
+    /// Returns the rest of the molecule from an entry on.
     fn from(&mut self, at: usize, before: usize) -> Symbol {
         let head = Head::From(at, before);
         // Built from the end, because a molecule may have more atoms than recursion could handle.
@@ -190,7 +190,7 @@ impl Builder<'_> {
         ways
     }
 
-    /// Whether a place of a segment leads to a block that can have an end.
+    /// Returns whether a place of a segment leads to a block that can have an end.
     fn leads(&self, segment: usize, place: i32, after: usize) -> bool {
         match self.node(place) {
             Some(node) => {
@@ -201,12 +201,12 @@ impl Builder<'_> {
         }
     }
 
-    /// The index of the node at a place of a segment; `None` if the place is a state of the block, or not a place.
+    /// Returns the index of the node at a place of a segment; `None` if the place is a state of the block, or not a place.
     fn node(&self, place: i32) -> Option<usize> {
         usize::try_from(place).ok()?.checked_sub(self.block.edges.len())
     }
 
-    /// The rule of a segment together with the block behind it.
+    /// Returns the rule of a segment together with the block behind it.
     fn segment(&mut self, segment: usize, before: usize, after: Option<usize>) -> Symbol {
         let head = Head::Segment(segment, before, after);
         if !self.rules.contains_key(&head) {
@@ -217,7 +217,7 @@ impl Builder<'_> {
         Symbol::Rule(head)
     }
 
-    /// The tokens of a place. `only`: whether no other is legal there.
+    /// Returns the tokens of a place. `only`: whether no other is legal there.
     fn tokens(&self, ids: Vec<u32>, only: bool) -> Symbol {
         let character = match ids[..] {
             [id] if only => self.mistaken.get(&id),
@@ -226,8 +226,8 @@ impl Builder<'_> {
         character.map_or(Symbol::Tokens(ids), |c| Symbol::Character(*c))
     }
 
-    /// The alternatives from a place of a segment on. Segments are small trees, so all paths are listed. `open`: whether the block
-    /// before could have continued instead.
+    /// Returns the alternatives from a place of a segment on. Segments are small trees, so all paths are listed. `open`: whether the
+    /// block before could have continued instead.
     fn ways_of(&mut self, segment: usize, place: i32, after: Option<usize>, open: bool) -> Alternatives {
         let table = self.table;
         if place == TEXT_OVER {
@@ -250,7 +250,7 @@ impl Builder<'_> {
         ways
     }
 
-    /// A block from a state on: first the forced tokens, then a rule.
+    /// Returns a block from a state on: first the forced tokens, then a rule.
     fn block(&mut self, mut state: i32, end: usize) -> Vec<Symbol> {
         let block = self.block;
         let mut way = Vec::new();
@@ -293,7 +293,7 @@ impl Builder<'_> {
     }
 }
 
-/// The ids of a row grouped by target, in the order of the first id of each group.
+/// Returns the ids of a row grouped by target, in the order of the first id of each group.
 pub(super) fn by_target<T: Copy + Eq>(ids: &[u32], targets: &[T]) -> Vec<(T, Vec<u32>)> {
     let mut groups: Vec<(T, Vec<u32>)> = Vec::new();
     for (id, to) in ids.iter().zip(targets) {

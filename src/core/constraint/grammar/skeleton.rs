@@ -4,7 +4,7 @@ use super::rules::{Alternatives, Head, Rules, Symbol, by_target, uncached};
 use crate::constraint::skeleton::{GraphPart, SkeletonGraph};
 use crate::error::Result;
 
-/// The rules of a graph. Where the text goes on in one way, the rule does too.
+/// Returns the rules of a graph. Where the text goes on in one way, the rule does too.
 ///
 /// # Errors
 /// If slots have too many states.

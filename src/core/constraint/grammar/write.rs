@@ -24,7 +24,7 @@ pub(super) const LARK: Spelling =
 pub(super) const EBNF: Spelling =
     Spelling { start: "root", derives: " ::= ", tokens: ("Token(", ")"), range: None };
 
-/// The text of rules in a format.
+/// Returns the text of rules in a format.
 pub(super) fn written(rules: &Rules, spelling: &Spelling) -> String {
     let mut out = String::new();
     for (head, ways) in rules {

@@ -80,7 +80,7 @@ const AHEAD: usize = 16;
 
 /// A border that was passed.
 #[derive(Clone)]
-struct Passed {
+struct BorderPassage {
     to: Spot,
     length: usize,
 }
@@ -90,7 +90,7 @@ struct Passed {
 struct Path {
     elements: Vec<Element>,
     /// The last border within a text that no slot precedes.
-    passed: Option<Passed>,
+    passed: Option<BorderPassage>,
 }
 
 /// A search for all ways to the next border.
@@ -119,7 +119,7 @@ impl Path {
 }
 
 impl Program {
-    /// The program of a prompt.
+    /// Returns the program of a prompt.
     ///
     /// # Errors
     /// A sentence, if the skeleton has no program.
@@ -152,19 +152,19 @@ impl Program {
         })
     }
 
-    /// The place before the text.
+    /// Returns the place before the text.
     pub(super) fn start(&self) -> Spot {
         Spot { node: 0, offset: 0, counts: Arc::new(self.items.iter().map(Count::new).collect()) }
     }
 
-    /// Whether texts fall apart between a byte and their beginning.
+    /// Returns whether texts fall apart between a byte and their beginning.
     pub(super) fn may_follow(&self, last: u8) -> bool {
         let mut firsts = BTreeSet::new();
         self.firsts(&self.start(), &mut firsts);
         firsts.into_iter().all(|first| !self.boundaries.joins(last, first))
     }
 
-    /// The language of a chunk; `None` if it has too many states.
+    /// Returns the language of a chunk; `None` if it has too many states.
     pub(super) fn language(&self, elements: &[Element]) -> Option<Dfa> {
         let mut languages: Languages<u8> = Languages::default();
         let mut all = languages.end(());
@@ -183,7 +183,7 @@ impl Program {
         is_small.then(|| Dfa::new(&languages, all))
     }
 
-    /// A sample of the text of elements.
+    /// Returns a sample of the text of elements.
     pub(super) fn sample(&self, elements: &[Element]) -> String {
         elements.iter().map(|element| self.element_sample(element)).collect()
     }
@@ -195,7 +195,7 @@ impl Program {
         }
     }
 
-    /// A sample of the text behind a place.
+    /// Returns a sample of the text behind a place.
     pub(super) fn ahead(&self, from: &Spot) -> String {
         let (mut text, mut at) = (String::new(), from.clone());
         while text.len() < AHEAD {
@@ -217,7 +217,7 @@ impl Program {
         text
     }
 
-    /// How the text may go on from a place that is a border.
+    /// Returns how the text may go on from a place that is a border.
     ///
     /// # Errors
     /// A sentence, if there are too many ways to list.
@@ -225,7 +225,7 @@ impl Program {
         self.behind_text(from, if begins && self.adds_space { " " } else { "" })
     }
 
-    /// How the text may go on from its beginning behind a marker, which is the beginning of each text.
+    /// Returns how the text may go on from its beginning behind a marker, which is the beginning of each text.
     ///
     /// # Errors
     /// As [`Program::continuations`].
@@ -251,12 +251,12 @@ impl Program {
         self.steps.get(at.node).map(|step| &step.node)
     }
 
-    /// The place behind a node.
+    /// Returns the place behind a node.
     fn behind(&self, at: &Spot) -> Spot {
         Spot { node: self.steps[at.node].next, offset: 0, counts: at.counts.clone() }
     }
 
-    /// The text of a node, if it is known.
+    /// Returns the text of a node, if it is known.
     fn literal(&self, at: &Spot) -> Option<String> {
         match self.node(at)? {
             Node::Text(text) => Some(text.to_string()),
@@ -276,7 +276,7 @@ impl Program {
         }
     }
 
-    /// The places to which a decision leads. Words and multiples are decided where they are first written.
+    /// Returns the places to which a decision leads. Words and multiples are decided where they are first written.
     fn choices(&self, at: &Spot) -> Vec<Spot> {
         match self.node(at) {
             Some(Node::Loop { items, body, exit }) => {
@@ -311,7 +311,7 @@ impl Program {
         }
         match self.node(&at) {
             Some(Node::Slot(slot)) => match path.passed.take() {
-                Some(Passed { to, length }) => {
+                Some(BorderPassage { to, length }) => {
                     let text = self.sample(&path.elements)[..length].to_owned();
                     walk.found.push(Continuation { elements: vec![Element::Text(text)], to });
                 }
@@ -348,14 +348,14 @@ impl Program {
                     walk.found.push(Continuation { elements: path.elements, to: here });
                     return;
                 }
-                path.passed = Some(Passed { to: here, length: path.length() });
+                path.passed = Some(BorderPassage { to: here, length: path.length() });
             }
             path.push(&text[index..index + c.len_utf8()]);
         }
         walk.waiting.push((self.behind(at), path));
     }
 
-    /// Whether the text falls apart between a path and a byte.
+    /// Returns whether the text falls apart between a path and a byte.
     fn falls_apart(&self, path: &Path, first: u8) -> bool {
         match path.elements.last() {
             // The space that the tokenizer adds has no border: it has no byte in the text.
@@ -370,7 +370,7 @@ impl Program {
         }
     }
 
-    /// Whether the text falls apart between a path and whatever may follow at a place.
+    /// Returns whether the text falls apart between a path and whatever may follow at a place.
     fn is_border(&self, path: &Path, at: &Spot) -> bool {
         let mut firsts = BTreeSet::new();
         self.firsts(at, &mut firsts);
@@ -396,12 +396,12 @@ impl Program {
         }
     }
 
-    /// The most items that a text may list.
+    /// Returns the most items that a text may list.
     pub(super) fn most_items(&self) -> u32 {
         self.items.iter().map(|items| items.range()[1]).max().unwrap_or(0)
     }
 
-    /// Whether the text is over at a place.
+    /// Returns whether the text is over at a place.
     pub(super) fn is_over(&self, at: &Spot) -> bool {
         at.node == self.steps.len()
     }

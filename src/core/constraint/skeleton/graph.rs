@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::expand::{Continuation, Element, Spot};
 use super::marker::Opening;
 use super::product::{Chunk, ChunkState};
-use super::row::{Behind, refuse};
-use super::{Around, SkeletonConstraint};
+use super::row::{BorderSample, refuse};
+use super::{SkeletonConstraint, Surroundings};
 use crate::constraint::automaton::mistaken;
 use crate::error::{Error, Result};
 
@@ -47,7 +47,7 @@ struct PartLabel {
 }
 
 impl GraphPart {
-    /// The least and the largest number of its tokens, by those of chunks.
+    /// Returns the least and the largest number of its tokens, by those of chunks.
     fn length(&self, chunks: &[[u32; 2]]) -> [u32; 2] {
         match self {
             GraphPart::Run(ids) => [ids.len() as u32; 2],
@@ -92,12 +92,12 @@ const MOST_PLACES: usize = 50_000;
 const MOST_STATES: usize = 20_000;
 
 impl SkeletonConstraint {
-    /// All texts as a graph.
+    /// Returns all texts as a graph.
     ///
     /// # Errors
     /// If they have too many places, as items in any order may have.
     pub fn graph(&self) -> Result<SkeletonGraph> {
-        let start = Behind { spot: self.program.start(), before: self.before.clone() };
+        let start = BorderSample { spot: self.program.start(), before: self.before.clone() };
         let mut builder = GraphBuilder {
             constraint: self,
             known: HashMap::new(),
@@ -128,23 +128,23 @@ impl SkeletonConstraint {
         Ok(SkeletonGraph { places: builder.places, chunks: builder.chunks, labels })
     }
 
-    /// The most items that a text may list.
+    /// Returns the most items that a text may list.
     pub(in crate::constraint) fn most_items(&self) -> u32 {
         self.program.most_items()
     }
 
-    /// Whether the text before a marker is free.
+    /// Returns whether the text before a marker is free.
     pub(in crate::constraint) fn has_marker(&self) -> bool {
         self.openings.is_some()
     }
 
-    /// The tokens that engines mistake for others ([`super::super::automaton`]).
+    /// Returns the tokens that engines mistake for others ([`super::super::automaton`]).
     pub(in crate::constraint) fn has_mistaken(&self) -> bool {
         let tokenizer = &self.processor.tokenizer;
         !mistaken(&|text| tokenizer.vocabulary_id(text)).is_empty()
     }
 
-    /// The name of the skeleton, for messages.
+    /// Returns the name of the skeleton, for messages.
     pub(in crate::constraint) fn name(&self) -> &str {
         &self.processor.skeleton.name
     }
@@ -153,22 +153,22 @@ impl SkeletonConstraint {
 struct GraphBuilder<'c> {
     constraint: &'c SkeletonConstraint,
     known: HashMap<Spot, usize>,
-    waiting: Vec<Behind>,
+    waiting: Vec<BorderSample>,
     chunks: Vec<Arc<Chunk>>,
     labels: HashMap<PartLabel, usize>,
     places: Vec<Vec<GraphEdge>>,
 }
 
 impl GraphBuilder<'_> {
-    /// The marker and the text behind it.
+    /// Returns the marker and the text behind it.
     fn opened(&mut self, opening: &Opening) -> GraphEdge {
         let label = self.label(&[Element::Text(opening.text.clone())], false);
         let before = self.constraint.before.followed_by(&opening.text);
-        let to = self.place(Behind { spot: opening.to.clone(), before });
+        let to = self.place(BorderSample { spot: opening.to.clone(), before });
         GraphEdge { part: Some((GraphPart::Run(opening.ids.clone()), label)), to: Some(to) }
     }
 
-    fn edges(&mut self, from: &Behind) -> Result<Vec<GraphEdge>> {
+    fn edges(&mut self, from: &BorderSample) -> Result<Vec<GraphEdge>> {
         let constraint = self.constraint;
         let (processor, program) = (&constraint.processor, &constraint.program);
         let begins = from.before.begins();
@@ -184,7 +184,7 @@ impl GraphBuilder<'_> {
                 [Element::Text(_)] if text.is_empty() => None,
                 [Element::Text(_)] => Some(GraphPart::Run(processor.run(&from.before, text, after)?)),
                 _ => {
-                    let around = Around { before: from.before.text.clone(), after, adds_space };
+                    let around = Surroundings { before: from.before.text.clone(), after, adds_space };
                     let chunk = processor.chunk(program, &elements, around)?;
                     let known = self.chunks.iter().position(|known| Arc::ptr_eq(known, &chunk));
                     if known.is_none() {
@@ -194,13 +194,14 @@ impl GraphBuilder<'_> {
                 }
             };
             let label = self.label(&elements, adds_space);
-            let to = if program.is_over(&to) { None } else { Some(self.place(Behind { spot: to, before })) };
+            let to =
+                if program.is_over(&to) { None } else { Some(self.place(BorderSample { spot: to, before })) };
             edges.push(GraphEdge { part: part.map(|part| (part, label)), to });
         }
         Ok(edges)
     }
 
-    fn place(&mut self, behind: Behind) -> usize {
+    fn place(&mut self, behind: BorderSample) -> usize {
         let next = self.waiting.len();
         let place = *self.known.entry(behind.spot.clone()).or_insert(next);
         if place == next {
@@ -231,7 +232,7 @@ impl GraphBuilder<'_> {
 }
 
 impl SkeletonGraph {
-    /// The states of a chunk by number.
+    /// Returns the states of a chunk by number.
     ///
     /// # Errors
     /// If there are too many.
@@ -253,7 +254,7 @@ impl SkeletonGraph {
         Ok(states)
     }
 
-    /// How many tokens the texts take, over all of them.
+    /// Returns how many tokens the texts take, over all of them.
     ///
     /// # Errors
     /// If the tokens of slots have too many states.
@@ -270,7 +271,7 @@ impl SkeletonGraph {
         Ok(TextTokens { parts: counted.collect(), tokens: self.whole(&chunks) })
     }
 
-    /// The least and the largest number of tokens of a whole text. Places have no circles: each part writes on.
+    /// Returns the least and the largest number of tokens of a whole text. Places have no circles: each part writes on.
     fn whole(&self, chunks: &[[u32; 2]]) -> [u32; 2] {
         let mut known: Vec<Option<[u32; 2]>> = vec![None; self.places.len()];
         let mut waiting = vec![0];
@@ -297,7 +298,7 @@ impl SkeletonGraph {
     }
 }
 
-/// The least and the largest number of tokens from the first state to an end.
+/// Returns the least and the largest number of tokens from the first state to an end.
 fn lengths(states: &HashMap<u32, Arc<ChunkState>>) -> [u32; 2] {
     let mut known: HashMap<u32, [u32; 2]> = HashMap::new();
     let mut waiting = vec![0];

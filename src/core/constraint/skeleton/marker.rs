@@ -10,7 +10,7 @@ use crate::tokenizer::TokenSpellings;
 
 /// A token that completes the marker.
 #[derive(Debug, Clone, Copy)]
-struct Completing {
+struct MarkerEnd {
     id: u32,
     /// How many of its bytes belong to the marker or stand before it.
     used: usize,
@@ -23,7 +23,7 @@ pub(super) struct MarkerTokens {
     fallback: Vec<usize>,
     spellings: Arc<TokenSpellings>,
     /// By how many bytes of the marker are written; sorted by id.
-    completing: Vec<OnceLock<Vec<Completing>>>,
+    completing: Vec<OnceLock<Vec<MarkerEnd>>>,
 }
 
 /// The tokens of the marker and the fixed text behind it, up to a border.
@@ -54,7 +54,7 @@ impl MarkerTokens {
         MarkerTokens { marker: bytes.into(), fallback, spellings: spellings.clone(), completing }
     }
 
-    /// How much of the marker is written behind a token, if it does not complete it; else how many of its bytes did.
+    /// Returns how much of the marker is written behind a token, if it does not complete it; else how many of its bytes did.
     pub(super) fn after(&self, written: usize, id: u32) -> Result<usize, usize> {
         let mut length = written;
         for (at, byte) in self.spellings.bytes(id).iter().enumerate() {
@@ -69,14 +69,15 @@ impl MarkerTokens {
         Ok(length)
     }
 
-    fn completing(&self, written: usize) -> &[Completing] {
+    fn completing(&self, written: usize) -> &[MarkerEnd] {
         self.completing[written].get_or_init(|| {
-            let completes = |id: u32| Some(Completing { id, used: self.after(written, id).err()? });
+            let completes = |id: u32| Some(MarkerEnd { id, used: self.after(written, id).err()? });
             self.spellings.all().filter_map(|token| completes(token.0)).collect()
         })
     }
 
-    /// The index of the opening's token behind one that completed the marker with so many of its bytes; `None` if it is not legal.
+    /// Returns the index of the opening's token behind one that completed the marker with so many of its bytes; `None` if it is not
+    /// legal.
     pub(super) fn entry(&self, opening: &Opening, id: u32, used: usize) -> Option<usize> {
         let rest = self.spellings.bytes(id).len() - used;
         if rest == 0 {
@@ -87,10 +88,10 @@ impl MarkerTokens {
         (opening.ids[index] == id).then_some(index + 1)
     }
 
-    /// The tokens that are forbidden where so many bytes of the marker are written, beside the end of the text; sorted.
+    /// Returns the tokens that are forbidden where so many bytes of the marker are written, beside the end of the text; sorted.
     pub(super) fn forbidden(&self, written: usize, openings: &[Opening], eos: u32) -> Arc<[u32]> {
         let mut forbidden = vec![eos];
-        for Completing { id, used } in self.completing(written) {
+        for MarkerEnd { id, used } in self.completing(written) {
             if openings.iter().all(|opening| self.entry(opening, *id, *used).is_none()) {
                 forbidden.push(*id);
             }

@@ -30,8 +30,8 @@ pub use row::SkeletonRow;
 
 use self::expand::{Continuation, Element, Program};
 use self::marker::{MarkerTokens, Opening};
-use self::product::{Around, Chunk};
-use self::row::{Behind, Thread, refuse};
+use self::product::{Chunk, Surroundings};
+use self::row::{BorderSample, Thread, refuse};
 use super::{Constraint, Mask, State};
 use crate::error::{Error, Result, excerpt};
 use crate::skeleton::{Bound, Part, Skeleton};
@@ -70,7 +70,7 @@ impl Context {
 }
 
 /// The parts with slots that were built, by their elements and the kinds of characters beside them.
-type Chunks = HashMap<(Vec<Element>, Around), Arc<Chunk>>;
+type Chunks = HashMap<(Vec<Element>, Surroundings), Arc<Chunk>>;
 
 /// The tokens of fixed texts, by the text before, the text, and the text behind.
 type Runs = HashMap<[String; 3], Arc<[u32]>>;
@@ -100,13 +100,13 @@ struct Openings {
 }
 
 impl Openings {
-    /// The ways behind a token that completed the marker with so many of its bytes.
+    /// Returns the ways behind a token that completed the marker with so many of its bytes.
     fn threads(&self, constraint: &SkeletonConstraint, token: u32, used: usize) -> Result<Vec<Thread>> {
         let mut threads = Vec::new();
         for opening in &self.all {
             let Some(at) = self.tokens.entry(opening, token, used) else { continue };
             let before = Context { is_cut: true, ..Context::default() }.followed_by(&opening.text);
-            let to = Behind { spot: opening.to.clone(), before };
+            let to = BorderSample { spot: opening.to.clone(), before };
             match at == opening.ids.len() {
                 true => constraint.go_on(&to, &mut threads)?,
                 false => threads.push(Thread::run(opening.ids.clone(), at, to)),
@@ -133,7 +133,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl SkeletonProcessor {
-    /// A processor for texts that end with the token `eos`.
+    /// Returns a processor for texts that end with the token `eos`.
     ///
     /// # Errors
     /// If texts cannot be followed by the neighbours of this tokenizer's tokens, or it changes characters of texts.
@@ -145,18 +145,18 @@ impl SkeletonProcessor {
         Ok(SkeletonProcessor { tokenizer, skeleton, spellings, eos, marker, boundaries, chunks, runs })
     }
 
-    /// The skeleton.
+    /// Returns the skeleton.
     pub fn skeleton(&self) -> &Skeleton {
         &self.skeleton
     }
 
-    /// The tokenizer.
+    /// Returns the tokenizer.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }
 
-    /// The constraint of a prompt, whose data stand at `place`. `text` is the prompt's text, for skeletons whose prompt and answer are
-    /// one text.
+    /// Returns the constraint of a prompt, whose data stand at `place`. `text` is the prompt's text, for skeletons whose prompt and
+    /// answer are one text.
     ///
     /// # Errors
     /// If the prompt lacks what the skeleton needs, or the tokens of its texts cannot be followed.
@@ -188,7 +188,7 @@ impl SkeletonProcessor {
             Some(marker) => constraint.openings = Some(constraint.opened(marker)?),
             None => {
                 let before = constraint.before.clone();
-                let start = Behind { spot: constraint.program.start(), before };
+                let start = BorderSample { spot: constraint.program.start(), before };
                 let mut first = Vec::new();
                 constraint.go_on(&start, &mut first)?;
                 constraint.first = first;
@@ -198,7 +198,7 @@ impl SkeletonProcessor {
         Ok(constraint)
     }
 
-    /// The text before an answer.
+    /// Returns the text before an answer.
     fn before(&self, text: Option<&str>, place: &str) -> Result<Context> {
         if !self.skeleton.one_text || self.marker.is_some() {
             return Ok(Context::default());
@@ -211,7 +211,7 @@ impl SkeletonProcessor {
         Ok(Context { is_cut: true, ..Context::default().followed_by(text) })
     }
 
-    /// The borders in texts of a prompt.
+    /// Returns the borders in texts of a prompt.
     fn boundaries(&self, bound: &Bound<'_>) -> Arc<TokenBoundaries> {
         let alphabet = alphabet(bound);
         let mut known = locked(&self.boundaries);
@@ -219,7 +219,7 @@ impl SkeletonProcessor {
         known.entry(alphabet.clone()).or_insert_with(made).clone()
     }
 
-    /// The tokens of a fixed text in its context.
+    /// Returns the tokens of a fixed text in its context.
     fn run(&self, before: &Context, text: &str, after: String) -> Result<Arc<[u32]>> {
         let key = [before.text.clone(), text.to_owned(), after];
         if let Some(known) = locked(&self.runs).get(&key) {
@@ -246,8 +246,8 @@ impl SkeletonProcessor {
         refuse(&self.tokenizer.name, problem)
     }
 
-    /// The tokens of a part with slots.
-    fn chunk(&self, program: &Program, elements: &[Element], around: Around) -> Result<Arc<Chunk>> {
+    /// Returns the tokens of a part with slots.
+    fn chunk(&self, program: &Program, elements: &[Element], around: Surroundings) -> Result<Arc<Chunk>> {
         let key = (elements.to_vec(), around.kinds());
         let mut chunks = locked(&self.chunks);
         if let Some(known) = chunks.get(&key) {
@@ -266,7 +266,7 @@ impl SkeletonProcessor {
     }
 }
 
-/// The bytes that the texts of a prompt may hold.
+/// Returns the bytes that the texts of a prompt may hold.
 fn alphabet(bound: &Bound<'_>) -> BTreeSet<u8> {
     let skeleton = bound.skeleton;
     let mut bytes: BTreeSet<u8> = b" 0123456789".iter().copied().collect();
@@ -297,18 +297,18 @@ fn alphabet(bound: &Bound<'_>) -> BTreeSet<u8> {
 }
 
 impl SkeletonConstraint {
-    /// A row that has written nothing.
+    /// Returns a row that has written nothing.
     pub fn row(&self) -> SkeletonRow {
         SkeletonRow::new(self)
     }
 
-    /// The token that ends a text.
+    /// Returns the token that ends a text.
     pub fn eos(&self) -> u32 {
         self.processor.eos
     }
 
     /// Adds all ways to go on from a border.
-    fn go_on(&self, from: &Behind, threads: &mut Vec<Thread>) -> Result<()> {
+    fn go_on(&self, from: &BorderSample, threads: &mut Vec<Thread>) -> Result<()> {
         let begins = from.before.begins();
         let all = self.program.continuations(&from.spot, begins);
         for Continuation { elements, to } in all.map_err(|why| refuse(&self.processor.tokenizer.name, why))? {
@@ -316,14 +316,14 @@ impl SkeletonConstraint {
             let text = if begins && self.processor.spellings.adds_space { &text[1..] } else { &text };
             let before = from.before.followed_by(text);
             let after = self.program.ahead(&to);
-            let behind = Behind { spot: to, before };
+            let behind = BorderSample { spot: to, before };
             threads.push(match &elements[..] {
                 [] => Thread::over(behind),
                 [Element::Text(_)] if text.is_empty() => Thread::over(behind),
                 [Element::Text(_)] => Thread::run(self.processor.run(&from.before, text, after)?, 0, behind),
                 _ => {
                     let adds_space = begins && self.processor.spellings.adds_space;
-                    let around = Around { before: from.before.text.clone(), after, adds_space };
+                    let around = Surroundings { before: from.before.text.clone(), after, adds_space };
                     Thread::chunk(self.processor.chunk(&self.program, &elements, around)?, behind)?
                 }
             });
@@ -331,7 +331,7 @@ impl SkeletonConstraint {
         Ok(())
     }
 
-    /// The tokens of the marker and what follows it.
+    /// Returns the tokens of the marker and what follows it.
     fn opened(&self, tokens: &Arc<MarkerTokens>) -> Result<Openings> {
         let Self { processor, program, .. } = self;
         let marker = processor.skeleton.marker.as_deref().unwrap_or_default();

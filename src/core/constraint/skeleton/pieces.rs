@@ -25,7 +25,7 @@ impl Shapes {
         Shapes { numbers: HashMap::from([(empty.clone(), 0)]), texts: vec![empty], joined }
     }
 
-    /// The number of the shape of a text.
+    /// Returns the number of the shape of a text.
     pub(super) fn number(&mut self, text: &str) -> ShapeId {
         let shape = shape(text);
         if let Some(known) = self.numbers.get(&*shape) {
@@ -37,7 +37,7 @@ impl Shapes {
         number
     }
 
-    /// The shape of two texts, one behind the other.
+    /// Returns the shape of two texts, one behind the other.
     pub(super) fn join(&mut self, a: ShapeId, b: ShapeId) -> ShapeId {
         if let Some(known) = self.joined.get(&[a, b]) {
             return *known;
@@ -57,7 +57,7 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// The ends of the pieces of a text, in bytes.
+    /// Returns the ends of the pieces of a text, in bytes.
     pub(super) fn ends(
         &mut self,
         tokenizer: &Tokenizer,
@@ -80,14 +80,14 @@ impl Pieces {
     }
 }
 
-/// The ends of the pieces of a text that begins, if so, with a space that the tokenizer adds itself.
+/// Returns the ends of the pieces of a text that begins, if so, with a space that the tokenizer adds itself.
 fn cut(tokenizer: &Tokenizer, text: &str, adds_space: bool) -> Result<Vec<usize>> {
     let added = usize::from(adds_space);
     let ends = tokenizer.piece_ends(&text[added.min(text.len())..])?;
     Ok(ends.into_iter().map(|end| end + added).collect())
 }
 
-/// The kind of a character, of which it has the first one.
+/// Returns the kind of a character, of which it has the first one.
 pub(super) fn kind(byte: u8) -> u8 {
     match byte {
         b'0'..=b'9' => b'0',
@@ -97,7 +97,7 @@ pub(super) fn kind(byte: u8) -> u8 {
     }
 }
 
-/// A text with the first character of its kind in place of each character.
+/// Returns a text with the first character of its kind in place of each character.
 pub(super) fn shape(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii() { char::from(kind(c as u8)) } else { c }).collect()
 }

@@ -19,7 +19,7 @@ use crate::tokenizer::{TokenSpellings, Tokenizer};
 
 /// The text around a part, as far as it may change where the pre-tokenizer cuts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Around {
+pub(super) struct Surroundings {
     /// The text before it.
     pub before: String,
     /// The text behind it.
@@ -39,13 +39,13 @@ pub(in crate::constraint) struct ChunkState {
     pub ends: bool,
 }
 
-impl Around {
-    /// What of it the pre-tokenizer may read: the kinds of the characters beside the part.
+impl Surroundings {
+    /// Returns what of it the pre-tokenizer may read: the kinds of the characters beside the part.
     pub(super) fn kinds(&self) -> Self {
         let before = shape(&self.before);
         let from = before.char_indices().rev().nth(BESIDE - 1).map_or(0, |last| last.0);
         let after = shape(&self.after).chars().take(BESIDE).collect();
-        Around { before: before[from..].to_owned(), after, adds_space: self.adds_space }
+        Surroundings { before: before[from..].to_owned(), after, adds_space: self.adds_space }
     }
 }
 
@@ -76,15 +76,15 @@ enum Piece {
 
 /// A path to a place.
 #[derive(Debug, Clone, Default)]
-struct Way {
+struct ProductPath {
     text: String,
     ids: Vec<u32>,
 }
 
 /// A state as far as it is known.
-struct Found {
+struct PartialState {
     place: Place,
-    way: Way,
+    way: ProductPath,
     is_alive: Option<bool>,
     built: Option<Arc<ChunkState>>,
 }
@@ -94,7 +94,7 @@ struct Explorer {
     tokenizer: Arc<Tokenizer>,
     spellings: Arc<TokenSpellings>,
     dfa: Dfa,
-    around: Around,
+    around: Surroundings,
     /// The tokens that may stand in the part, with their shapes.
     candidates: Vec<(u32, ShapeId)>,
     going_on: HashMap<DfaState, Arc<[Edge]>>,
@@ -106,7 +106,7 @@ struct Explorer {
     /// Where the text is cut: by state, shape of the next token, state of the language behind it, and continuation.
     cuts: HashMap<(u32, ShapeId, DfaState, usize), Arc<[usize]>>,
     numbers: HashMap<Place, u32>,
-    found: Vec<Found>,
+    found: Vec<PartialState>,
 }
 
 /// A token that the language goes on with, and the state behind it.
@@ -118,7 +118,7 @@ struct Edge {
 }
 
 impl Chunk {
-    /// The part with this language.
+    /// Returns the part with this language.
     ///
     /// # Errors
     /// A sentence, if an added token may stand in it: such tokens are matched before the model runs.
@@ -126,7 +126,7 @@ impl Chunk {
         tokenizer: &Arc<Tokenizer>,
         spellings: &Arc<TokenSpellings>,
         dfa: Dfa,
-        around: Around,
+        around: Surroundings,
     ) -> Result<Self, String> {
         let states = 0..dfa.len() as DfaState;
         for (_, bytes) in spellings.of_added() {
@@ -146,7 +146,7 @@ impl Chunk {
             }
         }
         let place = Place { state: dfa.start(), last: None, shape: 0 };
-        let start = Found { place, way: Way::default(), is_alive: None, built: None };
+        let start = PartialState { place, way: ProductPath::default(), is_alive: None, built: None };
         let (going_on, continuations, made, cuts) = Default::default();
         let explorer = Explorer {
             tokenizer: tokenizer.clone(),
@@ -166,7 +166,7 @@ impl Chunk {
         Ok(Chunk { explorer: Mutex::new(explorer) })
     }
 
-    /// A state; the first one is 0.
+    /// Returns a state; the first one is 0.
     ///
     /// # Errors
     /// If the tokenizer refuses a text.
@@ -195,7 +195,7 @@ impl Explorer {
         Ok(built)
     }
 
-    /// Whether an end can be reached from a state.
+    /// Returns whether an end can be reached from a state.
     fn is_alive(&mut self, number: u32) -> Result<bool> {
         if let Some(known) = self.found[number as usize].is_alive {
             return Ok(known);
@@ -212,9 +212,9 @@ impl Explorer {
         Ok(is_alive)
     }
 
-    /// Whether the part may end in a state.
+    /// Returns whether the part may end in a state.
     fn may_end(&mut self, number: u32) -> Result<bool> {
-        let Found { place, way, .. } = &self.found[number as usize];
+        let PartialState { place, way, .. } = &self.found[number as usize];
         if !self.dfa.accepts(place.state) || way.ids.is_empty() {
             return Ok(false);
         }
@@ -224,7 +224,7 @@ impl Explorer {
         Ok(self.canonical(&ids, &ends).is_some())
     }
 
-    /// The state behind a token; `None` if the tokenizer never writes it there.
+    /// Returns the state behind a token; `None` if the tokenizer never writes it there.
     fn follow(&mut self, number: u32, edge: Edge) -> Result<Option<u32>> {
         let ids = [&self.found[number as usize].way.ids[..], &[edge.id]].concat();
         let (mut is_legal, mut last) = (false, None);
@@ -249,13 +249,13 @@ impl Explorer {
         let then = *self.numbers.entry(place).or_insert(next);
         if then == next {
             let text = String::from_utf8_lossy(self.spellings.bytes(edge.id));
-            let way = Way { text: format!("{}{text}", before.way.text), ids };
-            self.found.push(Found { place, way, is_alive: None, built: None });
+            let way = ProductPath { text: format!("{}{text}", before.way.text), ids };
+            self.found.push(PartialState { place, way, is_alive: None, built: None });
         }
         Ok(Some(then))
     }
 
-    /// Where the text is cut if a token follows a state, and then a continuation. Tokens of one shape are cut alike.
+    /// Returns where the text is cut if a token follows a state, and then a continuation. Tokens of one shape are cut alike.
     fn cut_behind(&mut self, number: u32, edge: Edge, at: usize, rest: &str) -> Result<Arc<[usize]>> {
         let key = (number, edge.shape, edge.then, at);
         if let Some(known) = self.cuts.get(&key).filter(|_| !self.pieces.reads_characters) {
@@ -268,7 +268,7 @@ impl Explorer {
         Ok(ends)
     }
 
-    /// The candidates with which the language goes on from a state.
+    /// Returns the candidates with which the language goes on from a state.
     fn going_on(&mut self, state: DfaState) -> Arc<[Edge]> {
         if let Some(known) = self.going_on.get(&state) {
             return known.clone();
@@ -304,7 +304,7 @@ impl Explorer {
         texts
     }
 
-    /// Whether the tokenizer writes these tokens in a text that is cut so, and if so, whether a piece ends with them.
+    /// Returns whether the tokenizer writes these tokens in a text that is cut so, and if so, whether a piece ends with them.
     fn canonical(&mut self, ids: &[u32], ends: &[usize]) -> Option<Piece> {
         let begins = self.around.before.len();
         let mut ends = ends.iter().copied().skip_while(|end| *end <= begins).peekable();
@@ -332,7 +332,7 @@ impl Explorer {
         are_made.then_some(Piece::Open)
     }
 
-    /// Whether the model makes these tokens of their text.
+    /// Returns whether the model makes these tokens of their text.
     fn makes(&mut self, ids: &[u32]) -> bool {
         if let Some(known) = self.made.get(ids) {
             return *known;
@@ -344,7 +344,7 @@ impl Explorer {
     }
 }
 
-/// The bytes of a text that may end a string of a language.
+/// Returns the bytes of a text that may end a string of a language.
 pub(super) fn last_bytes(dfa: &Dfa) -> BTreeSet<u8> {
     let states = 0..dfa.len() as DfaState;
     let ends = |state: DfaState, byte: &u8| dfa.next(state, *byte).is_some_and(|then| dfa.accepts(then));

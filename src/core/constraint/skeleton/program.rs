@@ -30,7 +30,7 @@ pub(super) struct Step {
     pub next: usize,
 }
 
-/// The nodes of a skeleton. The text is over behind the last one, the ends.
+/// Returns the nodes of a skeleton. The text is over behind the last one, the ends.
 ///
 /// # Errors
 /// A sentence, if it loops over the same items twice.
@@ -122,7 +122,7 @@ impl Count {
         self.is_stated = true;
     }
 
-    /// Whether another item may begin. `words`: whether items write their words.
+    /// Returns whether another item may begin. `words`: whether items write their words.
     pub(super) fn may_begin(&self, items: &Items, words: bool) -> bool {
         match &items.arrangement {
             Arrangement::Composition { .. } if words => !self.words(items).is_empty(),
@@ -130,7 +130,7 @@ impl Count {
         }
     }
 
-    /// Whether the loop may end.
+    /// Returns whether the loop may end.
     pub(super) fn may_end(&self, items: &Items, words: bool) -> bool {
         match &items.arrangement {
             Arrangement::Composition { counts, .. } if words => {
@@ -141,7 +141,7 @@ impl Count {
         }
     }
 
-    /// The least and the largest number of items.
+    /// Returns the least and the largest number of items.
     fn range(&self, items: &Items) -> [u32; 2] {
         match &items.arrangement {
             Arrangement::Sequence(sequence) => [sequence.len() as u32; 2],
@@ -152,7 +152,7 @@ impl Count {
         }
     }
 
-    /// The words that the next item may have, before it was given one.
+    /// Returns the words that the next item may have, before it was given one.
     pub(super) fn words(&self, items: &Items) -> Vec<u32> {
         match &items.arrangement {
             // The item has begun already where its word is asked for.
@@ -176,7 +176,7 @@ impl Count {
         }
     }
 
-    /// The next word of items that are sorted by word, if there are so many times the counts. `None` if what was written is no
+    /// Returns the next word of items that are sorted by word, if there are so many times the counts. `None` if what was written is no
     /// beginning of them, or all.
     fn next_sorted(&self, counts: &[u32], times: u32) -> Option<u32> {
         let is_open = |word: &usize| self.written[*word] < counts[*word] * times;

@@ -27,12 +27,12 @@ enum Position {
 pub(super) struct Thread {
     position: Position,
     /// The place behind the run or the part, and the text before it.
-    to: Arc<Behind>,
+    to: Arc<BorderSample>,
 }
 
 /// A place that is a border, and a sample of the text before it.
 #[derive(Clone)]
-pub(super) struct Behind {
+pub(super) struct BorderSample {
     pub spot: Spot,
     pub before: Context,
 }
@@ -62,20 +62,20 @@ impl std::fmt::Debug for SkeletonRow {
 }
 
 impl Thread {
-    pub(super) fn run(ids: Arc<[u32]>, at: usize, to: Behind) -> Self {
+    pub(super) fn run(ids: Arc<[u32]>, at: usize, to: BorderSample) -> Self {
         Thread { position: Position::Run { ids, at }, to: Arc::new(to) }
     }
 
-    pub(super) fn chunk(chunk: Arc<Chunk>, to: Behind) -> Result<Self> {
+    pub(super) fn chunk(chunk: Arc<Chunk>, to: BorderSample) -> Result<Self> {
         let state = chunk.state(0)?;
         Ok(Thread { position: Position::Chunk { chunk, state }, to: Arc::new(to) })
     }
 
-    pub(super) fn over(to: Behind) -> Self {
+    pub(super) fn over(to: BorderSample) -> Self {
         Thread { position: Position::Over, to: Arc::new(to) }
     }
 
-    /// The tokens that this way allows next; the end of the text is `eos`.
+    /// Returns the tokens that this way allows next; the end of the text is `eos`.
     fn ids(&self, eos: u32) -> Legal {
         match &self.position {
             Position::Run { ids, at } => Legal::Forced(ids[*at]),
@@ -113,7 +113,7 @@ impl Thread {
 }
 
 impl SkeletonRow {
-    /// A row that has written nothing.
+    /// Returns a row that has written nothing.
     pub(super) fn new(constraint: &SkeletonConstraint) -> Self {
         let free = constraint.openings.is_some().then_some(0);
         let mut row = SkeletonRow {
@@ -126,7 +126,7 @@ impl SkeletonRow {
         row
     }
 
-    /// The tokens that may come next.
+    /// Returns the tokens that may come next.
     pub fn mask(&self) -> Mask<'_> {
         match &self.legal {
             Legal::Forced(id) => Mask::Forced(*id),
@@ -135,7 +135,7 @@ impl SkeletonRow {
         }
     }
 
-    /// Whether the text before the marker is being written.
+    /// Returns whether the text before the marker is being written.
     pub fn is_free(&self) -> bool {
         self.free.is_some()
     }
@@ -150,7 +150,7 @@ impl SkeletonRow {
         self.find_legal(constraint);
     }
 
-    /// Why no token is legal any more, if so.
+    /// Returns why no token is legal any more, if so.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
@@ -197,7 +197,7 @@ impl SkeletonRow {
     }
 }
 
-/// An error about a tokenizer and a skeleton.
+/// Returns an error about a tokenizer and a skeleton.
 pub(super) fn refuse(tokenizer: &str, problem: impl std::fmt::Display) -> Error {
     let problem = format!("the tokens of this skeleton cannot be followed: {problem}");
     Error::input(tokenizer, problem, "give another tokenizer")

@@ -20,7 +20,7 @@ fn tokenizers() -> Vec<Tokenizer> {
     embedded.into_iter().chain(names.map(fixture)).chain([words()]).collect()
 }
 
-/// A tokenizer whose vocabulary is a list of words.
+/// Returns a tokenizer whose vocabulary is a list of words.
 fn words() -> Tokenizer {
     let mut vocabulary = vec!["<unk>".to_owned(), "<|endoftext|>".to_owned(), "\n".to_owned()];
     vocabulary.extend((' '..='~').map(|c| c.to_string()));
@@ -55,7 +55,7 @@ fn constraint(tokenizer: Tokenizer, skeleton: &str, prompt: &Value) -> Result<Sk
     processor.constraint(prompt.as_object().unwrap(), prompt["prompt"].as_str(), "prompt")
 }
 
-/// A skeleton of two numbers that touch nothing, items of a composition, and numbers that vary in length.
+/// Returns a skeleton of two numbers that touch nothing, items of a composition, and numbers that vary in length.
 fn small(order: &str, times: &str, item: &str, between: &str) -> String {
     format!(
         r#"{{"schema": "drift.skeleton/1", "name": "small", "slots": {{
@@ -66,7 +66,7 @@ fn small(order: &str, times: &str, item: &str, between: &str) -> String {
     )
 }
 
-/// All texts of [`small`], written by hand: the numbers, and items in all legal orders.
+/// Returns all texts of [`small`], written by hand: the numbers, and items in all legal orders.
 fn all_texts(orders: &[&[&str]], item: &str, between: &str) -> Vec<String> {
     let units = (-3..=11).filter(|units| *units != 0).map(|units| f64::from(units) / 100.0);
     let numbers: Vec<String> = units.map(|number| number.to_string()).chain(["0".to_owned()]).collect();

@@ -22,7 +22,7 @@ const UNSURE: usize = 8;
 /// If they differ.
 pub(super) fn verify(constraint: &SkeletonConstraint, prompt: &str) -> Result<()> {
     let mut random = ChaCha8Rng::seed_from_u64(0);
-    let compared = Compared { constraint, prompt };
+    let compared = ConstraintCheck { constraint, prompt };
     let text = compared.random_text(&mut random)?;
     let ids = compared.ids(&text)?;
     let cut = if text.is_over { ids.len() } else { ids.len().saturating_sub(UNSURE) };
@@ -42,7 +42,7 @@ pub(super) fn verify(constraint: &SkeletonConstraint, prompt: &str) -> Result<()
 }
 
 /// A constraint that is compared.
-struct Compared<'c> {
+struct ConstraintCheck<'c> {
     constraint: &'c SkeletonConstraint,
     prompt: &'c str,
 }
@@ -54,13 +54,13 @@ struct SampleText {
 }
 
 /// The tokens of a text.
-struct Walked {
+struct TokenWalk {
     text: SampleText,
     ids: Vec<u32>,
 }
 
-impl Compared<'_> {
-    /// The tokens of a text behind the prompt or the marker.
+impl ConstraintCheck<'_> {
+    /// Returns the tokens of a text behind the prompt or the marker.
     fn ids(&self, text: &SampleText) -> Result<Vec<u32>> {
         let processor = &self.constraint.processor;
         let free = self.free();
@@ -78,7 +78,7 @@ impl Compared<'_> {
         Ok(whole.split_off(first))
     }
 
-    /// What stands before the described text.
+    /// Returns what stands before the described text.
     fn free(&self) -> String {
         let marker = self.constraint.processor.skeleton.marker.as_deref();
         marker.map_or_else(String::new, |marker| format!("\n{marker}"))
@@ -107,8 +107,8 @@ impl Compared<'_> {
         Ok(SampleText { is_over: program.is_over(&at), text })
     }
 
-    /// A walk over legal tokens. It begins with the free text of `sample`, the tokens of a text.
-    fn walk(&self, sample: &[u32], random: &mut ChaCha8Rng) -> Result<Walked> {
+    /// Returns a walk over legal tokens. It begins with the free text of `sample`, the tokens of a text.
+    fn walk(&self, sample: &[u32], random: &mut ChaCha8Rng) -> Result<TokenWalk> {
         let Self { constraint, .. } = self;
         let mut row = constraint.row();
         let mut ids = Vec::new();
@@ -141,7 +141,7 @@ impl Compared<'_> {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let added = usize::from(constraint.processor.spellings.adds_space && self.prompt.is_empty());
         let from = (added + free.len()).min(text.len());
-        Ok(Walked { text: SampleText { text: text[from..].to_owned(), is_over }, ids })
+        Ok(TokenWalk { text: SampleText { text: text[from..].to_owned(), is_over }, ids })
     }
 
     fn stuck(&self, row: &SkeletonRow, ids: &[u32]) -> crate::Error {
@@ -159,7 +159,7 @@ impl Compared<'_> {
     }
 }
 
-/// A random text of a slot.
+/// Returns a random text of a slot.
 fn random_slot(dfa: &Dfa, random: &mut ChaCha8Rng) -> String {
     let (mut state, mut bytes) = (dfa.start(), Vec::new());
     loop {
@@ -175,7 +175,7 @@ fn random_slot(dfa: &Dfa, random: &mut ChaCha8Rng) -> String {
 }
 
 impl SkeletonConstraint {
-    /// Whether the tokens of a text are legal, and complete it if it is over.
+    /// Returns whether the tokens of a text are legal, and complete it if it is over.
     pub(super) fn accepts(&self, ids: &[u32], is_over: bool) -> bool {
         let mut row = self.row();
         for id in ids {

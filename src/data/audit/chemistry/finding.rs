@@ -46,7 +46,7 @@ impl ChemistryRule {
         ChemistryRule::DoubleBond,
     ];
 
-    /// A description of the broken rule.
+    /// Returns a description of the broken rule.
     pub fn name(self) -> &'static str {
         match self {
             ChemistryRule::Clash => "clash",
@@ -63,7 +63,7 @@ impl ChemistryRule {
         }
     }
 
-    /// Whether it concerns the prompt's stereo, and not the geometry of molecules in general.
+    /// Returns whether it concerns the prompt's stereo, and not the geometry of molecules in general.
     pub fn is_stereo(self) -> bool {
         matches!(self, ChemistryRule::Stereocentre | ChemistryRule::DoubleBond)
     }
@@ -109,17 +109,17 @@ pub struct ConformerChemistry {
 }
 
 impl ConformerChemistry {
-    /// Whether no rule is broken.
+    /// Returns whether no rule is broken.
     pub fn is_valid(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// Whether no rule except those of stereo is broken.
+    /// Returns whether no rule except those of stereo is broken.
     pub fn has_valid_geometry(&self) -> bool {
         self.findings.iter().all(|finding| finding.rule.is_stereo())
     }
 
-    /// Whether a rule is broken somewhere.
+    /// Returns whether a rule is broken somewhere.
     pub fn breaks(&self, rule: ChemistryRule) -> bool {
         self.findings.iter().any(|finding| finding.rule == rule)
     }

@@ -51,7 +51,7 @@ pub struct Chemistry {
 }
 
 impl Chemistry {
-    /// The molecule of a SMILES. Hydrogens written as atoms are atoms of its conformers, but cannot break a rule.
+    /// Returns the molecule of a SMILES. Hydrogens written as atoms are atoms of its conformers, but cannot break a rule.
     ///
     /// # Errors
     /// If RDKit would refuse it, it is larger than the limit, or it contains a `*`.
@@ -83,17 +83,17 @@ impl Chemistry {
         })
     }
 
-    /// The number of atoms of a conformer.
+    /// Returns the number of atoms of a conformer.
     pub fn atoms(&self) -> usize {
         self.elements.len()
     }
 
-    /// The symbol of each atom's element.
+    /// Returns the symbol of each atom's element.
     pub fn elements(&self) -> impl Iterator<Item = &'static str> {
         self.elements.iter().map(|element| symbol(*element).unwrap_or("*"))
     }
 
-    /// The bonds between heavy atoms, each once.
+    /// Returns the bonds between heavy atoms, each once.
     pub fn bonds(&self) -> impl Iterator<Item = [usize; 2]> {
         self.bonds.iter().map(|limits| limits.atoms)
     }
@@ -207,12 +207,12 @@ impl Chemistry {
     }
 }
 
-/// The distance of the two atoms of `limits`, in Å.
+/// Returns the distance of the two atoms of `limits`, in Å.
 fn length_of(limits: &Limits, points: &[[f64; 3]]) -> f64 {
     distance(points[limits.atoms[0]], points[limits.atoms[1]])
 }
 
-/// The bounds with the tolerance, in Å.
+/// Returns the bounds with the tolerance, in Å.
 fn widened(limits: &Limits) -> (f64, f64) {
     ((1.0 - BOND_TOLERANCE) * limits.low, (1.0 + BOND_TOLERANCE) * limits.high)
 }
@@ -221,7 +221,7 @@ fn finding(rule: ChemistryRule, atoms: &[usize], value: f64, limit: f64) -> Chem
     ChemistryFinding { rule, atoms: atoms.to_vec(), value: Some(value), limit: Some(limit) }
 }
 
-/// The number of connected parts of atoms and bonds.
+/// Returns the number of connected parts of atoms and bonds.
 fn parts_of(atoms: usize, bonds: impl Iterator<Item = [usize; 2]>) -> usize {
     let mut together = UnionFind::new(atoms);
     // Each bond between two parts makes them one.

@@ -3,8 +3,8 @@
 use crate::corpus::eigen::{Rounding, diagonalise, turn_rows};
 use drift_core::vector::{add_product, centred, dot};
 
-/// The largest distance of points from their best plane, in the unit of the points (Å). The plane goes through their mean, and its
-/// normal is the direction of least spread. 0 for three points or fewer.
+/// Returns the largest distance of points from their best plane, in the unit of the points (Å). The plane goes through their mean, and
+/// its normal is the direction of least spread. 0 for three points or fewer.
 pub(super) fn off_plane(points: &[[f64; 3]]) -> f64 {
     if points.len() < 4 {
         return 0.0;

@@ -94,7 +94,7 @@ impl ChemistryFigure {
         ChemistryFigure::ZeroZ,
     ];
 
-    /// How often one conformer counts, and out of how many.
+    /// Returns how often one conformer counts, and out of how many.
     pub(in crate::audit) fn of(self, conformer: &ConformerChemistry) -> (u64, u64) {
         let one = |is: bool| (u64::from(is), 1);
         let breaks = |rule| conformer.breaks(rule);
@@ -120,7 +120,7 @@ impl ChemistryFigure {
         }
     }
 
-    /// Whether it is a share of all texts, checked or not, rather than of checked conformers.
+    /// Returns whether it is a share of all texts, checked or not, rather than of checked conformers.
     fn is_of_all(self) -> bool {
         matches!(self, ChemistryFigure::Valid | ChemistryFigure::ValidGeometry)
     }
@@ -169,7 +169,7 @@ impl MoleculeChemistry {
         }
     }
 
-    /// The sums over these conformers; `None` stands for one that was not checked.
+    /// Returns the sums over these conformers; `None` stands for one that was not checked.
     pub(crate) fn from_conformers(found: impl Iterator<Item = Option<ConformerChemistry>>) -> Self {
         let mut out = MoleculeChemistry::default();
         found.for_each(|found| out.add(found.as_ref()));
@@ -178,7 +178,7 @@ impl MoleculeChemistry {
 }
 
 impl ChemistryReport {
-    /// A sentence, if some stereo marks are not compared with coordinates.
+    /// Returns a sentence, if some stereo marks are not compared with coordinates.
     pub(in crate::audit) fn unchecked(&self) -> Option<String> {
         let count = self.stereo_unchecked;
         (count > 0).then(|| {
@@ -186,7 +186,7 @@ impl ChemistryReport {
         })
     }
 
-    /// The report over molecules.
+    /// Returns the report over molecules.
     pub fn from_molecules<'m>(molecules: impl Iterator<Item = &'m MoleculeChemistry> + Clone) -> Self {
         let mut report = ChemistryReport::default();
         for molecule in molecules.clone() {
@@ -230,7 +230,7 @@ impl ChemistryReport {
         }
     }
 
-    /// A count, and the total of which it is a share. `texts` is the number of all texts or references.
+    /// Returns a count, and the total of which it is a share. `texts` is the number of all texts or references.
     pub fn share(&self, figure: ChemistryFigure, texts: u64) -> (u64, u64) {
         let count = *self.clone().field(figure);
         let of = match figure {

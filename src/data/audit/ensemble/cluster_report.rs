@@ -79,7 +79,7 @@ pub(in crate::audit) struct SizedClusters {
 }
 
 impl ClusterReport {
-    /// The report over molecules with conformers, in an order that the sums follow.
+    /// Returns the report over molecules with conformers, in an order that the sums follow.
     pub(in crate::audit) fn from_molecules(molecules: &[SizedClusters]) -> Self {
         let with_conformers = molecules.iter().filter(|one| one.clusters.conformers > 0);
         let molecules: Vec<&SizedClusters> = with_conformers.collect();
@@ -103,15 +103,15 @@ type Summary = fn(&[f64]) -> Option<MeanMedian>;
 
 /// A molecule at a threshold.
 #[derive(Clone, Copy)]
-struct Occupied<'m> {
+struct ClusteredMolecule<'m> {
     molecule: &'m MoleculeClusters,
     occupancy: &'m ThresholdOccupancy,
 }
 
 /// Molecules at the threshold of an index. All have the same thresholds.
-fn occupied<'m>(molecules: &[&'m MoleculeClusters], at: usize) -> Vec<Occupied<'m>> {
+fn occupied<'m>(molecules: &[&'m MoleculeClusters], at: usize) -> Vec<ClusteredMolecule<'m>> {
     let occupied = molecules.iter();
-    occupied.map(|one| Occupied { molecule: one, occupancy: &one.thresholds[at] }).collect()
+    occupied.map(|one| ClusteredMolecule { molecule: one, occupancy: &one.thresholds[at] }).collect()
 }
 
 impl ClusterFigures {
@@ -131,9 +131,10 @@ impl ClusterFigures {
 
 impl ThresholdClusters {
     /// `None` without molecules.
-    fn over(molecules: &[Occupied<'_>], summary: Summary) -> Option<Self> {
-        let of =
-            |figure: fn(&Occupied<'_>) -> f64| summary(&molecules.iter().map(figure).collect::<Vec<f64>>());
+    fn over(molecules: &[ClusteredMolecule<'_>], summary: Summary) -> Option<Self> {
+        let of = |figure: fn(&ClusteredMolecule<'_>) -> f64| {
+            summary(&molecules.iter().map(figure).collect::<Vec<f64>>())
+        };
         Some(ThresholdClusters {
             angstrom: molecules.first()?.occupancy.angstrom,
             total: molecules.iter().map(|one| one.occupancy.clusters).sum(),
@@ -150,8 +151,8 @@ impl ThresholdClusters {
     }
 }
 
-impl Occupied<'_> {
-    /// A number for each conformer.
+impl ClusteredMolecule<'_> {
+    /// Returns a number for each conformer.
     fn of_conformers(&self, count: u64) -> f64 {
         count as f64 / self.molecule.conformers as f64
     }

@@ -92,7 +92,7 @@ struct Nearest {
     cluster: usize,
 }
 
-/// The clusters of conformers at thresholds in Å. `None` if a conformer has another number of atoms than the molecule.
+/// Returns the clusters of conformers at thresholds in Å. `None` if a conformer has another number of atoms than the molecule.
 pub fn cluster(
     topology: &Topology,
     conformers: &[Conformation],
@@ -166,7 +166,7 @@ impl Leader {
         nearest
     }
 
-    /// Whether it leads a cluster at a threshold above an RMSD in Å.
+    /// Returns whether it leads a cluster at a threshold above an RMSD in Å.
     fn leads_above(&self, rmsd: f64, thresholds: &[f64]) -> bool {
         self.clusters
             .iter()
@@ -174,8 +174,8 @@ impl Leader {
             .any(|(cluster, threshold)| cluster.is_some() && rmsd < *threshold)
     }
 
-    /// Whether a distance of `rmsd` Å or more from it could be the nearest at a threshold. An equal one could, since of equally near
-    /// clusters the first counts.
+    /// Returns whether a distance of `rmsd` Å or more from it could be the nearest at a threshold. An equal one could, since of equally
+    /// near clusters the first counts.
     fn can_change(&self, rmsd: f64, thresholds: &[f64], nearest: &[Option<Nearest>]) -> bool {
         let at_each = self.clusters.iter().zip(thresholds).zip(nearest);
         let mut led = at_each.filter(|((cluster, threshold), _)| cluster.is_some() && rmsd < **threshold);
@@ -195,7 +195,7 @@ impl Leader {
 }
 
 impl Ensemble<'_> {
-    /// The clusters at thresholds in Å. `None` if a conformer has another number of atoms than the molecule.
+    /// Returns the clusters at thresholds in Å. `None` if a conformer has another number of atoms than the molecule.
     pub fn clusters(&self, thresholds: &[f64]) -> Option<ConformerClusters> {
         cluster(self.topology, self.conformers, thresholds)
     }
@@ -215,7 +215,7 @@ impl Ensemble<'_> {
 }
 
 impl ThresholdOccupancy {
-    /// The numbers for the clusters of conformers at a threshold in Å.
+    /// Returns the numbers for the clusters of conformers at a threshold in Å.
     pub fn new(angstrom: f64, assignments: &[usize]) -> Self {
         let mut sizes = vec![0u64; assignments.iter().max().map_or(0, |last| last + 1)];
         assignments.iter().for_each(|cluster| sizes[*cluster] += 1);
@@ -232,12 +232,12 @@ impl ThresholdOccupancy {
         }
     }
 
-    /// The effective number of clusters: the exponential of the entropy.
+    /// Returns the effective number of clusters: the exponential of the entropy.
     pub fn effective(&self) -> f64 {
         self.entropy_nats.exp()
     }
 
-    /// The entropy divided by that of clusters of equal size, 0 to 1; 0 for one cluster.
+    /// Returns the entropy divided by that of clusters of equal size, 0 to 1; 0 for one cluster.
     pub fn evenness(&self) -> f64 {
         if self.clusters < 2 { 0.0 } else { self.entropy_nats / (self.clusters as f64).ln() }
     }
@@ -250,7 +250,7 @@ mod tests {
 
     use super::*;
 
-    /// The rule as 3DMolGen states it, over all pairs.
+    /// Returns the rule as 3DMolGen states it, over all pairs.
     fn slow(topology: &Topology, conformers: &[Conformation], threshold: f64) -> Vec<usize> {
         let (mut leaders, mut assignments): (Vec<usize>, Vec<usize>) = Default::default();
         for (at, conformer) in conformers.iter().enumerate() {

@@ -14,7 +14,7 @@ pub struct Flexibility {
 }
 
 impl Flexibility {
-    /// The molecule of a skeleton, [`drift_core::text::skeleton`], without isotope labels.
+    /// Returns the molecule of a skeleton, [`drift_core::text::skeleton`], without isotope labels.
     ///
     /// # Errors
     /// If its text is not a SMILES, or RDKit would refuse it.

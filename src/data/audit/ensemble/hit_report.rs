@@ -63,7 +63,7 @@ pub(in crate::audit) struct SizedHits {
 }
 
 impl HitReport {
-    /// The report over molecules, in an order that the sums follow.
+    /// Returns the report over molecules, in an order that the sums follow.
     pub(in crate::audit) fn from_molecules(molecules: &[SizedHits]) -> Self {
         let all: Vec<&MoleculeHits> = molecules.iter().map(|one| &one.hits).collect();
         let strata = Stratum::all().filter_map(|stratum| {
@@ -88,7 +88,7 @@ fn over(molecules: &[&MoleculeHits], summary: Summary) -> Vec<HitsAt> {
     (0..first.best_of.len()).map(|at| hits_at(molecules, at, summary)).collect()
 }
 
-/// The hits of the number of texts at an index. All molecules have the same numbers and thresholds.
+/// Returns the hits of the number of texts at an index. All molecules have the same numbers and thresholds.
 fn hits_at(molecules: &[&MoleculeHits], at: usize, summary: Summary) -> HitsAt {
     let best: Vec<&BestOf> = molecules.iter().map(|one| &one.best_of[at]).collect();
     let k = best[0].k;

@@ -48,7 +48,7 @@ pub struct ExpectedHits {
 }
 
 impl MoleculeHits {
-    /// The hits of a molecule with `texts` texts, of which `deviations` has those that are compared; `None` without references.
+    /// Returns the hits of a molecule with `texts` texts, of which `deviations` has those that are compared; `None` without references.
     pub fn new(measures: &EnsembleMeasures, texts: u64, deviations: &Deviations) -> Option<Self> {
         if deviations.references == 0 {
             return None;
@@ -95,7 +95,7 @@ impl HitCounts {
         HitCounts { angstrom, texts, conformers: nearest.len() as u64, hits, of_references }
     }
 
-    /// The expected hits of K texts.
+    /// Returns the expected hits of K texts.
     fn expected(&self, k: u64) -> ExpectedHits {
         let HitCounts { texts, conformers, hits, .. } = *self;
         let shares = self.of_references.iter().map(|count| share_of_draws_with(*count, texts, k));
@@ -108,8 +108,8 @@ impl HitCounts {
     }
 }
 
-/// The share of draws of K from n items without replacement that contain one of c of them: `1 - C(n-c, K) / C(n, K)`. All items are
-/// drawn if there are no more than K.
+/// Returns the share of draws of K from n items without replacement that contain one of c of them: `1 - C(n-c, K) / C(n, K)`. All items
+/// are drawn if there are no more than K.
 pub fn share_of_draws_with(c: u64, n: u64, k: u64) -> f64 {
     if c == 0 || n == 0 || k == 0 {
         return 0.0;
@@ -123,7 +123,7 @@ pub fn share_of_draws_with(c: u64, n: u64, k: u64) -> f64 {
     1.0 - none
 }
 
-/// The expected least of K values drawn from an ascending list without replacement; `None` without values.
+/// Returns the expected least of K values drawn from an ascending list without replacement; `None` without values.
 pub fn expected_least(ascending: &[f64], k: u64) -> Option<f64> {
     let first = *ascending.first()?;
     let n = ascending.len() as u64;
@@ -144,7 +144,7 @@ pub fn expected_least(ascending: &[f64], k: u64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// All subsets of K of n items, as bits.
+    /// Returns all subsets of K of n items, as bits.
     fn subsets(n: u32, k: u32) -> Vec<u32> {
         (0..1u32 << n).filter(|bits| bits.count_ones() == k).collect()
     }

@@ -18,7 +18,7 @@ pub struct EnsembleMeasures {
 }
 
 impl EnsembleMeasures {
-    /// The measures with all values ascending, without repetitions, and with the usual numbers of texts if none are given.
+    /// Returns the measures with all values ascending, without repetitions, and with the usual numbers of texts if none are given.
     ///
     /// # Errors
     /// If a threshold is negative or not finite, or a number of texts is 0.
@@ -36,7 +36,7 @@ impl EnsembleMeasures {
         Ok(self)
     }
 
-    /// Whether nothing is asked for.
+    /// Returns whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
         self.hits.is_empty() && self.clusters.is_empty()
     }

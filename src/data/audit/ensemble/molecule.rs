@@ -16,8 +16,8 @@ pub(in crate::audit) struct MoleculeEnsemble<'m> {
 }
 
 impl MoleculeEnsemble<'_> {
-    /// The clusters at thresholds in Å; `None` without thresholds or conformers, or if the skeleton is not a SMILES, which no text
-    /// that passes has.
+    /// Returns the clusters at thresholds in Å; `None` without thresholds or conformers, or if the skeleton is not a SMILES, which no
+    /// text that passes has.
     pub(in crate::audit) fn clusters(&self, thresholds: &[f64]) -> Option<SizedClusters> {
         let MoleculeEnsemble { skeleton, conformers, texts, isotopes } = *self;
         if thresholds.is_empty() || conformers.is_empty() {

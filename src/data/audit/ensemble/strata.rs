@@ -41,7 +41,7 @@ pub struct Stratum {
 }
 
 impl MoleculeSize {
-    /// The size of a molecule.
+    /// Returns the size of a molecule.
     pub fn from_molecule(molecule: &Molecule) -> Self {
         MoleculeSize {
             heavy_atoms: molecule.heavy_atoms() as u64,
@@ -51,7 +51,7 @@ impl MoleculeSize {
 }
 
 impl SizeKind {
-    /// Its name in tables.
+    /// Returns its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             SizeKind::RotatableBonds => "rotatable bonds",
@@ -68,7 +68,7 @@ impl SizeKind {
 }
 
 impl Stratum {
-    /// All classes: by rotatable bonds, then by heavy atoms.
+    /// Returns all classes: by rotatable bonds, then by heavy atoms.
     pub fn all() -> impl Iterator<Item = Stratum> {
         let kinds = [(SizeKind::RotatableBonds, ROTATABLE_BONDS), (SizeKind::HeavyAtoms, HEAVY_ATOMS)];
         kinds.into_iter().flat_map(|(by, firsts)| {
@@ -79,13 +79,13 @@ impl Stratum {
         })
     }
 
-    /// Whether a molecule belongs to it.
+    /// Returns whether a molecule belongs to it.
     pub fn contains(self, size: MoleculeSize) -> bool {
         let count = self.by.of(size);
         count >= self.from && self.to.is_none_or(|to| count <= to)
     }
 
-    /// Its name in tables: `5-9 rotatable bonds`, `40+ heavy atoms`.
+    /// Returns its name in tables: `5-9 rotatable bonds`, `40+ heavy atoms`.
     pub fn name(self) -> String {
         let kind = self.by.name();
         match self.to {

@@ -3,8 +3,8 @@
 use super::super::geometry::Conformation;
 use drift_core::vector::{cross, dot, minus};
 
-/// The mean over torsions of their angular deviation over conformers, in degrees: `√(2 (1 - R))`, where R is the length of the mean
-/// of the unit vectors of the angles (E. Batschelet, Circular Statistics in Biology, 1981). It is 0 if all angles are equal, the
+/// Returns the mean over torsions of their angular deviation over conformers, in degrees: `√(2 (1 - R))`, where R is the length of the
+/// mean of the unit vectors of the angles (E. Batschelet, Circular Statistics in Biology, 1981). It is 0 if all angles are equal, the
 /// standard deviation if they are nearly so, and at most 81.03. `None` without torsions or conformers.
 ///
 /// Torsions are `[beside a, a, b, beside b]`, as [`drift_core::chem::Molecule::torsions`] lists them.
@@ -18,7 +18,7 @@ pub fn torsion_spread(torsions: &[[usize; 4]], conformers: &[Conformation]) -> O
     Some(deviations.sum::<f64>() / torsions.len() as f64)
 }
 
-/// The angular deviation of angles in radians, in degrees. There is at least one.
+/// Returns the angular deviation of angles in radians, in degrees. There is at least one.
 fn angular_deviation(angles: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = angles.len() as f64;
     let (mut cosines, mut sines) = (0.0, 0.0);
@@ -29,7 +29,7 @@ fn angular_deviation(angles: impl ExactSizeIterator<Item = f64>) -> f64 {
     (2.0 * (1.0 - f64::hypot(cosines, sines) / count).max(0.0)).sqrt().to_degrees()
 }
 
-/// The dihedral angle of four points, in radians; 0 if three of them lie on a line.
+/// Returns the dihedral angle of four points, in radians; 0 if three of them lie on a line.
 fn dihedral([a, b, c, d]: [[f64; 3]; 4]) -> f64 {
     let (first, axis, last) = (minus(b, a), minus(c, b), minus(d, c));
     let (left, right) = (cross(first, axis), cross(axis, last));

@@ -49,7 +49,7 @@ pub fn duplicates(topology: &Topology, conformers: &[Conformation], bound: f64) 
     found
 }
 
-/// A cell and all cells that touch it.
+/// Returns a cell and all cells that touch it.
 fn around(cell: [i64; 3]) -> impl Iterator<Item = [i64; 3]> {
     // For a tiny bound, cell indices saturate.
     let beside = move |axis: usize, step: i64| cell[axis].saturating_add(step - 1);
@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// Every pair, straight from the definition.
+    /// Returns every pair, straight from the definition.
     fn slow(topology: &Topology, conformers: &[Conformation], bound: f64) -> Vec<Option<usize>> {
         let mut found: Vec<Option<usize>> = Vec::new();
         for (at, conformer) in conformers.iter().enumerate() {

@@ -30,7 +30,7 @@ pub(super) struct GroupEnsemble {
 }
 
 impl GroupEnsemble {
-    /// The measures of a molecule with `texts` texts and these conformers, whose distances from the references are known.
+    /// Returns the measures of a molecule with `texts` texts and these conformers, whose distances from the references are known.
     pub(super) fn of(
         plan: &JudgePlan,
         molecule: &JudgedMolecule,
@@ -68,7 +68,7 @@ pub(super) struct ComparedText<'p> {
 }
 
 impl ComparedText<'_> {
-    /// The RMSDs of all pairs of its conformers, `[conformers × conformers]` in Å; NaN for conformers that cannot be compared.
+    /// Returns the RMSDs of all pairs of its conformers, `[conformers × conformers]` in Å; NaN for conformers that cannot be compared.
     ///
     /// # Errors
     /// If the molecule cannot be read.

@@ -49,7 +49,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// A judge without references: texts are judged, and compared only with each other.
+    /// Returns a judge without references: texts are judged, and compared only with each other.
     ///
     /// # Errors
     /// If there is no threshold, one is not a positive number, the bound of duplicates is negative, a weight is not finite, or a
@@ -60,12 +60,12 @@ impl Judge {
         Ok(Judge { plan, references: BTreeMap::new(), molecules: Mutex::default() })
     }
 
-    /// The settings for judging.
+    /// Returns the settings for judging.
     pub fn plan(&self) -> &JudgePlan {
         &self.plan
     }
 
-    /// The molecules with references, by skeleton, with their conformers.
+    /// Returns the molecules with references, by skeleton, with their conformers.
     pub fn references(&self) -> impl Iterator<Item = (&str, &[Conformation])> {
         self.references.iter().map(|(skeleton, conformers)| (&**skeleton, conformers.as_slice()))
     }
@@ -171,7 +171,7 @@ impl Judge {
         Ok(summary)
     }
 
-    /// The SMILES of molecules that have references and are none of `smiles`, the prompts of a batch or of several.
+    /// Returns the SMILES of molecules that have references and are none of `smiles`, the prompts of a batch or of several.
     ///
     /// # Errors
     /// If one of `smiles` is not a SMILES.
@@ -218,7 +218,7 @@ impl Judge {
         score(&self.plan, &molecules, &groups, texts, job)
     }
 
-    /// The data for judging the texts of a SMILES, built once.
+    /// Returns the data for judging the texts of a SMILES, built once.
     fn molecule(&self, smiles: &str) -> Result<Arc<JudgedMolecule>> {
         // The map is intact even if another thread panicked while holding the lock.
         let mut known = self.molecules.lock().unwrap_or_else(PoisonError::into_inner);

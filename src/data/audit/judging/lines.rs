@@ -44,7 +44,7 @@ pub struct VerdictLine {
 }
 
 impl VerdictLine {
-    /// Its JSON, with the line break.
+    /// Returns its JSON, with the line break.
     ///
     /// # Errors
     /// Only on a bug in drift.

@@ -47,7 +47,7 @@ pub struct MoleculeDistances<'d> {
 pub type PutBytes<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
 
 impl<'d> MoleculeDistances<'d> {
-    /// A molecule without texts.
+    /// Returns a molecule without texts.
     pub fn new(smiles: String, references: usize) -> Self {
         MoleculeDistances { smiles, references, rows: Vec::new() }
     }
@@ -246,7 +246,7 @@ impl<'z, 'p> Zip<'z, 'p> {
     }
 }
 
-/// The header of a one-dimensional array, padded to a multiple of 64 bytes.
+/// Returns the header of a one-dimensional array, padded to a multiple of 64 bytes.
 fn npy_head(dtype: &str, length: u64) -> Vec<u8> {
     let mut head = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({length},), }}");
     // The ten bytes before the header and the line break behind it are included.

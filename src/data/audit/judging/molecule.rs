@@ -38,12 +38,12 @@ impl JudgedMolecule {
         self.chemistry.get_or_init(|| Chemistry::from_smiles(&skeleton::smiles(&self.skeleton)).ok()).as_ref()
     }
 
-    /// The size and the torsions.
+    /// Returns the size and the torsions.
     pub(super) fn flexibility(&self) -> Option<&Flexibility> {
         self.flexibility.get_or_init(|| Flexibility::from_skeleton(&self.skeleton).ok()).as_ref()
     }
 
-    /// The topology with the isotope labels that count, which must be the same in all calls.
+    /// Returns the topology with the isotope labels that count, which must be the same in all calls.
     pub(super) fn topology(&self, isotopes: Isotopes) -> Result<&Topology> {
         let topology = self.topology.get_or_init(|| Topology::with_isotopes(&self.skeleton, isotopes).ok());
         topology.as_ref().ok_or_else(|| Error::input(&self.smiles, "is no molecule", "leave it out"))

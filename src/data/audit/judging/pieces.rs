@@ -7,8 +7,8 @@ use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPE
 /// Special tokens of 3DMolGen's models that may end a text without tags.
 const ENDS: [&str; 6] = ["<|endoftext|>", "<|end_of_text|>", "<|im_end|>", "<|eot_id|>", "<|pad|>", "</s>"];
 
-/// The text behind the worked examples of a prompt. An example is a whole document, `[SMILES]…[CONFORMER]…[/CONFORMER]`, and a line
-/// break. So a `[SMILES]` behind `[/CONFORMER]` and a line break begins the next document, and the last of these is the target.
+/// Returns the text behind the worked examples of a prompt. An example is a whole document, `[SMILES]…[CONFORMER]…[/CONFORMER]`, and a
+/// line break. So a `[SMILES]` behind `[/CONFORMER]` and a line break begins the next document, and the last of these is the target.
 pub(crate) fn without_examples(text: &str) -> &str {
     let begins = |(at, _): &(usize, &str)| {
         let before = text[..*at].trim_end();
@@ -17,8 +17,8 @@ pub(crate) fn without_examples(text: &str) -> &str {
     text.rmatch_indices(SMILES_OPEN).find(begins).map_or(text, |(at, _)| &text[at..])
 }
 
-/// The conformers of a text, each between its tags, in the form that [`judge`](super::super::judge()) takes. There is at least one,
-/// which may be empty.
+/// Returns the conformers of a text, each between its tags, in the form that [`judge`](super::super::judge()) takes. There is at least
+/// one, which may be empty.
 ///
 /// - Text before the answer is dropped: worked examples and the prompt.
 /// - A text with `[/CONFORMER]` but no opening tag has its opening tag in the prompt.
@@ -44,12 +44,12 @@ pub(crate) fn conformers_in(text: &str) -> Vec<Cow<'_, str>> {
     conformers
 }
 
-/// The text up to and including the closing tag, if there is one.
+/// Returns the text up to and including the closing tag, if there is one.
 fn closed(text: &str) -> &str {
     text.find(CONFORMER_CLOSE).map_or(text, |at| &text[..at + CONFORMER_CLOSE.len()])
 }
 
-/// A text without trailing white space and special tokens.
+/// Returns a text without trailing white space and special tokens.
 fn without_end(text: &str) -> &str {
     let mut text = text.trim();
     while let Some(rest) = ENDS.iter().find_map(|end| text.strip_suffix(end)) {

@@ -8,7 +8,7 @@ use drift_core::encoding::Encoding;
 use drift_core::text::skeleton::smiles;
 use drift_core::tokenizer::block_ranges;
 
-/// The conformer of a text that passes: positions `[atoms]` in Å, in the order of the prompt's skeleton. `answer` is the text
+/// Returns the conformer of a text that passes: positions `[atoms]` in Å, in the order of the prompt's skeleton. `answer` is the text
 /// between the conformer tags.
 ///
 /// If the text spells the molecule differently, its atoms are reordered by the first order in which both graphs match. `None` if
@@ -27,9 +27,8 @@ pub(crate) fn usable_points(
     reordered(points, &verdict.skeleton, prompt, limit)
 }
 
-/// The conformer of a text that passes by the rules of 3DMolGen, read by these rules: the last number in each part of a block
-/// counts, as in their `decode_cartesian_v2`. Arguments are those of [`usable_points`]. Only decimals with commas can be read this
-/// way.
+/// Returns the conformer of a text that passes by the rules of 3DMolGen, read by these rules: the last number in each part of a block
+/// counts, as in their `decode_cartesian_v2`. Arguments are those of [`usable_points`]. Only decimals with commas can be read this way.
 pub(in crate::audit) fn points_by_3dmolgen(
     answer: &str,
     verdict: &TextVerdict,
@@ -47,7 +46,7 @@ pub(in crate::audit) fn points_by_3dmolgen(
     reordered(points, &verdict.skeleton, prompt, limit)
 }
 
-/// The last match of their expression `[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?`, with ASCII digits only.
+/// Returns the last match of their expression `[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?`, with ASCII digits only.
 fn last_number(part: &str) -> Option<f64> {
     let (bytes, mut at, mut last) = (part.as_bytes(), 0, None);
     while at < bytes.len() {
@@ -62,7 +61,7 @@ fn last_number(part: &str) -> Option<f64> {
     last?.parse().ok()
 }
 
-/// The length in bytes of the number at the start of a text; 0 if there is none.
+/// Returns the length in bytes of the number at the start of a text; 0 if there is none.
 fn number_length(text: &[u8]) -> usize {
     let digits =
         |from: usize| text[from.min(text.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -49,7 +49,7 @@ impl RewardPart {
         RewardPart::Unique,
     ];
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             RewardPart::Passed => "passed",
@@ -65,7 +65,7 @@ impl RewardPart {
         }
     }
 
-    /// Whether it is measured against references.
+    /// Returns whether it is measured against references.
     pub(crate) fn needs_references(self) -> bool {
         use RewardPart::{Bonds, Coverage, Hit, NewCoverage, Rmsd};
         matches!(self, Bonds | Rmsd | Hit | Coverage | NewCoverage)
@@ -88,7 +88,7 @@ impl FromStr for RewardPart {
 pub struct Reward(pub Vec<(RewardPart, f64)>);
 
 /// The data from which the parts of one conformer's reward are computed.
-pub(super) struct Rewarded<'r> {
+pub(super) struct RewardInput<'r> {
     pub verdict: &'r ConformerVerdict,
     /// The least RMSD to each reference, `[references]` in Å.
     pub rmsd: &'r [f64],
@@ -100,18 +100,18 @@ pub(super) struct Rewarded<'r> {
 }
 
 impl Reward {
-    /// The weighted sum.
-    pub(super) fn of(&self, rewarded: &Rewarded<'_>) -> f64 {
+    /// Returns the weighted sum.
+    pub(super) fn of(&self, rewarded: &RewardInput<'_>) -> f64 {
         self.0.iter().map(|(part, weight)| weight * rewarded.part(*part)).sum()
     }
 
-    /// The first part that cannot be measured without references.
+    /// Returns the first part that cannot be measured without references.
     pub(super) fn needing_references(&self) -> Option<RewardPart> {
         self.0.iter().map(|(part, _)| *part).find(|part| part.needs_references())
     }
 }
 
-impl Rewarded<'_> {
+impl RewardInput<'_> {
     fn part(&self, part: RewardPart) -> f64 {
         let verdict = self.verdict;
         if !verdict.passed {
@@ -150,7 +150,7 @@ impl Rewarded<'_> {
         sum / self.thresholds.len() as f64
     }
 
-    /// The share of references within a threshold for which `counts` holds, averaged over thresholds.
+    /// Returns the share of references within a threshold for which `counts` holds, averaged over thresholds.
     fn share(&self, counts: impl Fn(usize, usize) -> bool) -> f64 {
         if self.rmsd.is_empty() {
             return 0.0;

@@ -13,7 +13,7 @@ use super::molecule::JudgedMolecule;
 use super::pieces::conformers_in;
 use super::plan::JudgePlan;
 use super::points::usable_points;
-use super::reward::Rewarded;
+use super::reward::RewardInput;
 use super::verdict::ConformerVerdict;
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
@@ -75,7 +75,7 @@ pub struct GroupScore {
 }
 
 /// The conformer of a text before comparison.
-struct Found {
+struct ParsedText {
     scored: ScoredConformer,
     points: Option<Conformation>,
     /// Whether it has blocks, and whether its answer contains a decimal point.
@@ -90,7 +90,7 @@ pub(super) fn score(
     texts: &[&str],
     job: &Job,
 ) -> Result<BatchScores> {
-    let found: Vec<Vec<Found>> = texts
+    let found: Vec<Vec<ParsedText>> = texts
         .par_iter()
         .enumerate()
         // Texts are judged in any order and collected in theirs, so threads do not change the result.
@@ -99,7 +99,7 @@ pub(super) fn score(
             Ok(of_text(plan, &molecules[groups[at]], TextPlace { text: at, group: groups[at] }, text))
         })
         .collect::<Result<_>>()?;
-    let found: Vec<Found> = found.into_iter().flatten().collect();
+    let found: Vec<ParsedText> = found.into_iter().flatten().collect();
     let warnings = other_encoding(plan, &found).into_iter().collect();
     let (mut conformers, points): (Vec<_>, Vec<_>) =
         found.into_iter().map(|one| (one.scored, one.points)).unzip();
@@ -125,7 +125,7 @@ pub(super) fn score(
     Ok(BatchScores { conformers, groups, within_texts, warnings })
 }
 
-/// The conformers of each text, one after the other.
+/// Returns the conformers of each text, one after the other.
 fn compared_texts<'p>(
     molecules: &'p [Arc<JudgedMolecule>],
     conformers: &[ScoredConformer],
@@ -151,7 +151,7 @@ fn of_text(
     molecule: &JudgedMolecule,
     TextPlace { text, group }: TextPlace,
     written: &str,
-) -> Vec<Found> {
+) -> Vec<ParsedText> {
     let pieces = conformers_in(written);
     let of_text = pieces.len();
     let judged = pieces.into_iter().take(if plan.all_conformers { usize::MAX } else { 1 }).enumerate();
@@ -178,13 +178,13 @@ fn of_text(
                 clusters: Vec::new(),
                 reward: 0.0,
             };
-            Found { scored, points, blocks }
+            ParsedText { scored, points, blocks }
         })
         .collect()
 }
 
-/// A sentence, if the texts of the batch do not seem to be in this encoding.
-fn other_encoding(plan: &JudgePlan, found: &[Found]) -> Option<String> {
+/// Returns a sentence, if the texts of the batch do not seem to be in this encoding.
+fn other_encoding(plan: &JudgePlan, found: &[ParsedText]) -> Option<String> {
     let name = plan.encoding.name();
     let with_blocks = || found.iter().filter(|one| one.blocks.0);
     let remedy = "check the encoding";
@@ -274,7 +274,7 @@ impl Group {
             one.verdict.references = references as u64;
             // `usable` ascends.
             let is_usable = usable.binary_search(at).is_ok();
-            let rewarded = Rewarded {
+            let rewarded = RewardInput {
                 verdict: &one.verdict,
                 // A text without a conformer has NaN for its RMSDs, which earns no reward.
                 rmsd: if is_usable { &one.rmsd } else { &[] },

@@ -72,7 +72,7 @@ pub struct ConformerVerdict {
 }
 
 impl ConformerVerdict {
-    /// The verdict on a tagged text of an encoding. `chemistry` has the findings on its conformer, if it has one.
+    /// Returns the verdict on a tagged text of an encoding. `chemistry` has the findings on its conformer, if it has one.
     pub fn new(
         text: &str,
         encoding: Encoding,
@@ -123,7 +123,7 @@ impl ConformerVerdict {
     }
 }
 
-/// A description of a broken rule: `clash 3-7: 1.210, limit 2.040`.
+/// Returns a description of a broken rule: `clash 3-7: 1.210, limit 2.040`.
 fn told(finding: &ChemistryFinding) -> String {
     let atoms: Vec<String> = finding.atoms.iter().map(usize::to_string).collect();
     let mut out = finding.rule.name().to_owned();

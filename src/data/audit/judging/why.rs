@@ -11,7 +11,7 @@ use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
 /// The largest number of quoted characters of a text.
 const QUOTED: usize = 60;
 
-/// The reason why a tagged text does not pass; empty if it does.
+/// Returns the reason why a tagged text does not pass; empty if it does.
 pub(in crate::audit) fn why(
     text: &str,
     encoding: Encoding,

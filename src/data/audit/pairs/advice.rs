@@ -74,12 +74,12 @@ pub fn speed_advice(rows: &[AdvisedRow<'_>]) -> Vec<String> {
     by_model(rows).iter().filter_map(|own| fastest(own)).collect()
 }
 
-/// The rows of each model and tokenizer, which are adjacent.
+/// Returns the rows of each model and tokenizer, which are adjacent.
 fn by_model<'a, 'r>(rows: &'a [AdvisedRow<'r>]) -> Vec<&'a [AdvisedRow<'r>]> {
     rows.chunk_by(|a, b| a.label.model == b.label.model && a.tokenizer == b.tokenizer).collect()
 }
 
-/// The beginning of a sentence about a model.
+/// Returns the beginning of a sentence about a model.
 fn about(label: &RowLabel) -> String {
     label.model.as_ref().map_or_else(String::new, |model| format!("{model}: "))
 }
@@ -178,14 +178,14 @@ fn rescued(label: &RowLabel, found: &RescuedTexts) -> String {
     )
 }
 
-/// The harm that a logit processor does to this model, compared with the model without it.
+/// Returns the harm that a logit processor does to this model, compared with the model without it.
 fn harm(pair: &PairedComparison) -> Option<String> {
     let harms: Vec<String> = pair.figures.iter().filter(|figure| is_worse(figure)).map(shown).collect();
     (!harms.is_empty())
         .then(|| format!("{}`{}` does harm: {}.", about(&pair.row), pair.row.processor(), harms.join("; ")))
 }
 
-/// Whether a figure is worse with the logit processor than without, judged by its interval.
+/// Returns whether a figure is worse with the logit processor than without, judged by its interval.
 fn is_worse(found: &FigureDifference) -> bool {
     let least = if found.figure.is_length() { INVISIBLE_ANGSTROM } else { 0.0 };
     found.interval.is_some_and(|interval| match found.figure.more_is_better() {
@@ -238,12 +238,10 @@ fn worst(pair: &PairedComparison) -> Option<GeometryDifference> {
         let molecules = mean.map_or(0, |mean| mean.items);
         Some(GeometryDifference { difference: found.difference, interval: found.interval?, molecules })
     });
-    known.max_by(|a, b| {
-        a.is_certain().cmp(&b.is_certain()).then(a.interval.high.total_cmp(&b.interval.high))
-    })
+    known.max_by(|a, b| a.is_certain().cmp(&b.is_certain()).then(a.interval.high.total_cmp(&b.interval.high)))
 }
 
-/// A speed ratio about which a claim can be made: its interval does not contain 1.
+/// Returns a speed ratio about which a claim can be made: its interval does not contain 1.
 fn claimed(speed: SpeedRatio) -> Option<SpeedRatio> {
     Some(speed).filter(|speed| speed.interval.is_some_and(|interval| !interval.contains(1.0)))
 }
@@ -269,12 +267,12 @@ fn fastest(rows: &[AdvisedRow<'_>]) -> Option<String> {
     Some(format!("{about}`{label}` is fastest: {} as the next one.", in_words(&next)))
 }
 
-/// The rows but for one.
+/// Returns the rows but for one.
 fn others<'a, 'r>(rows: &'a [AdvisedRow<'r>], at: usize) -> impl Iterator<Item = &'a AdvisedRow<'r>> {
     rows.iter().enumerate().filter(move |(other, _)| *other != at).map(|(_, row)| row)
 }
 
-/// Whether a row is faster than every other one, by an interval of this level.
+/// Returns whether a row is faster than every other one, by an interval of this level.
 fn is_fastest(rows: &[AdvisedRow<'_>], at: usize, level: f64) -> bool {
     others(rows, at).all(|other| {
         let speed = ratio(&rows[at].times, &other.times, level).and_then(claimed);

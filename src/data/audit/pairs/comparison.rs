@@ -10,7 +10,7 @@ use super::speed::ratio;
 use crate::stats::bootstrap::Mean;
 use crate::stats::interval::{LEVEL, paired};
 
-/// The level of intervals that hold for `rows` rows simultaneously: C. E. Bonferroni, 1936.
+/// Returns the level of intervals that hold for `rows` rows simultaneously: C. E. Bonferroni, 1936.
 pub fn level(rows: usize) -> f64 {
     1.0 - (1.0 - LEVEL) / rows.max(1) as f64
 }
@@ -61,7 +61,7 @@ pub fn comparison(base: &ComparedRow<'_>, row: &ComparedRow<'_>, rows: usize, se
     }
 }
 
-/// The texts of both rows for the same prompt and generation. An interrupted row lacks some.
+/// Returns the texts of both rows for the same prompt and generation. An interrupted row lacks some.
 fn pairs<'r>(base: &'r ComparedRow<'r>, row: &'r ComparedRow<'r>) -> Vec<Pair<'r>> {
     let partner = |before: &'r PairedText<'r>| {
         let place = row.texts.binary_search_by_key(&before.key(), PairedText::key).ok()?;
@@ -86,13 +86,13 @@ fn common_deviations(
     pairs.chunk_by(|a, b| a.before.molecule == b.before.molecule).filter_map(of_molecule).collect()
 }
 
-/// A figure in the base row and in the other, for each molecule that has it in both.
+/// Returns a figure in the base row and in the other, for each molecule that has it in both.
 fn differences(molecules: &[CommonDeviations], figure: Figure) -> Vec<(f64, f64)> {
     let of = |one: &Deviations| figure(&MoleculeGeometry::from_deviations(one)?);
     molecules.iter().filter_map(|both| Some((of(&both.before)?, of(&both.after)?))).collect()
 }
 
-/// The share of a figure in one text; `None` if the text does not show it.
+/// Returns the share of a figure in one text; `None` if the text does not show it.
 fn share(figure: ComparedFigure, text: &PairedText<'_>) -> Option<Share> {
     let counts = text.counts;
     let is = |outcome: Outcome| Some(Share { count: u64::from(counts.outcome == outcome), of: 1 });
@@ -109,7 +109,7 @@ fn share(figure: ComparedFigure, text: &PairedText<'_>) -> Option<Share> {
     }
 }
 
-/// The differences of shares of texts and of blocks.
+/// Returns the differences of shares of texts and of blocks.
 fn shares(pairs: &[Pair<'_>], level: f64) -> Vec<FigureDifference> {
     let figures = [
         ComparedFigure::Passed,
@@ -128,7 +128,7 @@ fn shares(pairs: &[Pair<'_>], level: f64) -> Vec<FigureDifference> {
     figures.into_iter().filter_map(of).collect()
 }
 
-/// The shares of a figure in the texts of a molecule; `None` if a text does not show it.
+/// Returns the shares of a figure in the texts of a molecule; `None` if a text does not show it.
 fn cluster(figure: ComparedFigure, pairs: &[Pair<'_>]) -> Option<Cluster> {
     let mut cluster = Cluster::default();
     for pair in pairs {
@@ -138,13 +138,13 @@ fn cluster(figure: ComparedFigure, pairs: &[Pair<'_>]) -> Option<Cluster> {
     Some(cluster)
 }
 
-/// The difference of a figure's shares on the same clusters.
+/// Returns the difference of a figure's shares on the same clusters.
 fn share_difference(figure: ComparedFigure, clusters: &[Cluster], level: f64) -> Option<FigureDifference> {
     let RatioDifference { without, with, difference, interval } = ratio_difference(clusters, level)?;
     Some(FigureDifference { figure, without, with, difference, interval })
 }
 
-/// The geometry over the texts that are usable in both rows.
+/// Returns the geometry over the texts that are usable in both rows.
 fn lengths(molecules: &[CommonDeviations], level: f64) -> Vec<FigureDifference> {
     let figures: [(ComparedFigure, Figure); 5] = [
         (ComparedFigure::BondLengthError, |m| m.bond_length_error_angstrom),
@@ -196,7 +196,7 @@ fn rescued(pairs: &[Pair<'_>], row: &ComparedRow<'_>, level: f64) -> Option<Resc
     (found.texts > 0).then_some(found)
 }
 
-/// The mean of a value over some conformers minus the mean over others; `None` if it is not known for any of them.
+/// Returns the mean of a value over some conformers minus the mean over others; `None` if it is not known for any of them.
 fn mean_difference(new: &[usize], kept: &[usize], value: impl Fn(usize) -> Option<f64>) -> Option<f64> {
     let mean = |places: &[usize]| {
         let known: Vec<f64> = places.iter().filter_map(|at| value(*at)).collect();
@@ -205,14 +205,14 @@ fn mean_difference(new: &[usize], kept: &[usize], value: impl Fn(usize) -> Optio
     Some(mean(new)? - mean(kept)?)
 }
 
-/// The mean over molecules, with its interval.
+/// Returns the mean over molecules, with its interval.
 fn over_molecules(values: &[f64], level: f64) -> Option<Mean> {
     let interval = paired(values, level).map(|found| found.interval);
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     (!values.is_empty()).then_some(Mean { items: values.len(), mean, interval })
 }
 
-/// How many times as fast the whole row was as the base row, by CPU time if that is known for both; `None` if no time is known.
+/// Returns how many times as fast the whole row was as the base row, by CPU time if that is known for both; `None` if no time is known.
 fn total_ratio(base: &ComparedRow<'_>, row: &ComparedRow<'_>) -> Option<f64> {
     match (row.texts_per_cpu_second, base.texts_per_cpu_second) {
         (Some(row), Some(base)) => Some(row / base),
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use crate::stats::Interval;
 
-    /// A molecule with `before` of 10 and `after` of 10.
+    /// Returns a molecule with `before` of 10 and `after` of 10.
     fn of_ten(before: u64, after: u64) -> Cluster {
         Cluster { before: Share { count: before, of: 10 }, after: Share { count: after, of: 10 } }
     }

@@ -95,18 +95,18 @@ pub enum ComparedFigure {
 }
 
 impl ComparedFigure {
-    /// Whether larger values are better.
+    /// Returns whether larger values are better.
     pub(crate) fn more_is_better(self) -> bool {
         matches!(self, ComparedFigure::Passed | ComparedFigure::CovPrecision | ComparedFigure::CovRecall)
     }
 
-    /// Whether the figure is a length in Å rather than a share.
+    /// Returns whether the figure is a length in Å rather than a share.
     pub(crate) fn is_length(self) -> bool {
         use ComparedFigure::{BondLengthError, MatPrecision, MatRecall};
         matches!(self, BondLengthError | MatPrecision | MatRecall)
     }
 
-    /// The name of the figure, in words.
+    /// Returns the name of the figure, in words.
     pub fn name(self) -> &'static str {
         match self {
             ComparedFigure::Passed => "texts that pass",

@@ -47,12 +47,12 @@ pub struct PairedText<'r> {
 }
 
 impl PairedText<'_> {
-    /// What texts of two rows have in common if they are compared. Texts of a molecule are adjacent in its order.
+    /// Returns what texts of two rows have in common if they are compared. Texts of a molecule are adjacent in its order.
     pub fn key(&self) -> (usize, usize, u64, usize) {
         (self.molecule, self.prompt, self.generation, self.place)
     }
 
-    /// Whether the text is the prompt's molecule with three numbers in every block.
+    /// Returns whether the text is the prompt's molecule with three numbers in every block.
     pub fn passed(&self) -> bool {
         self.counts.outcome == Outcome::Pass
     }
@@ -76,7 +76,7 @@ pub struct TextCounts {
 }
 
 impl TextCounts {
-    /// The counts of a verdict. `is_well_formed`: as in [`TextCounts::is_well_formed`].
+    /// Returns the counts of a verdict. `is_well_formed`: as in [`TextCounts::is_well_formed`].
     pub(crate) fn from_verdict(verdict: &TextVerdict, is_well_formed: bool) -> Self {
         let blocks = &verdict.blocks;
         let is_known = blocks.iter().all(|block| block.truncated.is_some());

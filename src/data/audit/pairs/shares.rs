@@ -41,7 +41,7 @@ pub(in super::super) struct RatioDifference {
     pub interval: Option<Interval>,
 }
 
-/// The difference of two ratios on the same clusters, with the interval of its linear approximation (W. G. Cochran, Sampling
+/// Returns the difference of two ratios on the same clusters, with the interval of its linear approximation (W. G. Cochran, Sampling
 /// Techniques, 3rd ed., section 6.5); `None` if either is a share of nothing.
 pub(in super::super) fn ratio_difference(clusters: &[Cluster], level: f64) -> Option<RatioDifference> {
     let sum = |of: fn(&Cluster) -> u64| clusters.iter().map(of).sum::<u64>() as f64;

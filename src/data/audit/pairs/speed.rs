@@ -12,7 +12,7 @@ pub struct BatchTimes {
     pub seconds: Vec<f64>,
 }
 
-/// How many times as fast `run` was as `other`, over the batches that both have; `None` if they have no batch in common, or were
+/// Returns how many times as fast `run` was as `other`, over the batches that both have; `None` if they have no batch in common, or were
 /// measured differently.
 ///
 /// The n-th batches of both runs are paired, because both runs begin with the longest molecules. The interval is Student's t over

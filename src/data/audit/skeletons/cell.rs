@@ -32,7 +32,7 @@ fn length(a: Vector) -> f64 {
 struct Cell([Vector; 3]);
 
 impl Cell {
-    /// The cell of three lengths in Å and three angles in degrees; `None` if they have no volume. The first vector lies on x, the
+    /// Returns the cell of three lengths in Å and three angles in degrees; `None` if they have no volume. The first vector lies on x, the
     /// second in the plane of x and y.
     fn new(lengths: Vector, angles: Vector) -> Option<Self> {
         let [a, b, c] = lengths;
@@ -50,7 +50,7 @@ impl Cell {
         triple(a, b, c).abs()
     }
 
-    /// The same lattice by short vectors: each is made as short as whole multiples of the others can make it.
+    /// Returns the same lattice by short vectors: each is made as short as whole multiples of the others can make it.
     fn reduced(&self) -> Self {
         let mut vectors = self.0;
         // Each change shortens a vector; the number of steps is bounded all the same, because rounding is not exact.
@@ -71,7 +71,7 @@ impl Cell {
         Cell(vectors)
     }
 
-    /// The inverse: the fractions of a position are its products with these.
+    /// Returns the inverse: the fractions of a position are its products with these.
     fn reciprocal(&self) -> [Vector; 3] {
         let [a, b, c] = self.0;
         let volume = triple(a, b, c);
@@ -113,7 +113,7 @@ impl Search<'_> {
     }
 }
 
-/// The shortest distance between atoms at these fractions of a cell, in Å.
+/// Returns the shortest distance between atoms at these fractions of a cell, in Å.
 fn shortest_in_cell(cell: &Cell, fractions: &[Vector]) -> f64 {
     let reduced = cell.reduced();
     let reciprocal = reduced.reciprocal();
@@ -140,13 +140,13 @@ fn shortest_in_cell(cell: &Cell, fractions: &[Vector]) -> f64 {
     search.best
 }
 
-/// The shortest distance between positions, in their unit; `None` for fewer than two.
+/// Returns the shortest distance between positions, in their unit; `None` for fewer than two.
 fn shortest(positions: &[Vector]) -> Option<f64> {
     let pairs = positions.iter().enumerate().flat_map(|(at, a)| positions[..at].iter().map(move |b| (a, b)));
     pairs.map(|(a, b)| distance(*a, *b)).reduce(f64::min)
 }
 
-/// The geometry of a text that was read; `None` if numbers of it are missing.
+/// Returns the geometry of a text that was read; `None` if numbers of it are missing.
 pub(super) fn geometry(slots: &Geometry<usize>, reading: &Reading) -> Option<TextGeometry> {
     let values =
         |slot: usize| reading.values.iter().filter(move |(own, _)| *own == slot).map(|(_, value)| *value);

@@ -69,7 +69,7 @@ impl SkeletonAudit {
     /// If a file cannot be read, a text has no prompt, a prompt lacks a field, or no row is called like the base row.
     pub fn run(&self, job: &Job) -> Result<SkeletonAuditResult> {
         let prompts = Prompts::read(&self.prompts, job)?;
-        let mut gathered = Gathered::default();
+        let mut gathered = TextCollection::default();
         for path in &self.files {
             let file = read::texts(path, &self.row_field, job)?;
             let places = prompts.join(path, &file)?;
@@ -117,7 +117,7 @@ impl SkeletonAudit {
 
 /// The texts of all files.
 #[derive(Default)]
-struct Gathered {
+struct TextCollection {
     inputs: Vec<InputHash>,
     texts: Vec<Text>,
     skipped: u64,
@@ -126,7 +126,7 @@ struct Gathered {
     seen: HashMap<(String, usize), (usize, HashSet<String>)>,
 }
 
-impl Gathered {
+impl TextCollection {
     fn add(&mut self, path: &Path, file: TextsFile, prompts: &[usize], by_file: bool) {
         let index = self.inputs.len();
         self.inputs.push(file.input);
@@ -155,7 +155,7 @@ impl Gathered {
     }
 }
 
-/// A text without the special tokens at its end, `<|im_end|>` or `</s>`, which are tokens and not text.
+/// Returns a text without the special tokens at its end, `<|im_end|>` or `</s>`, which are tokens and not text.
 fn without_special_tokens(text: &str) -> &str {
     let mut rest = text;
     loop {
@@ -191,7 +191,7 @@ fn verdict(bound: &Bound<'_>, text: &Text, files: &[String]) -> SkeletonVerdict 
     }
 }
 
-/// The first fault of each kind in each row.
+/// Returns the first fault of each kind in each row.
 fn examples(verdicts: &[SkeletonVerdict]) -> Vec<SkeletonExample> {
     let mut seen: HashSet<(&str, FaultKind)> = HashSet::new();
     let mut examples = Vec::new();

@@ -56,7 +56,7 @@ struct Line<'t> {
     bytes: &'t [u8],
 }
 
-/// The lines of a file that are not empty.
+/// Returns the lines of a file that are not empty.
 fn lines<'t>(path: &Path, bytes: &'t [u8]) -> Result<Vec<Line<'t>>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let all = bytes.split(|byte| *byte == b'\n').zip(1..).map(|(bytes, number)| Line { number, bytes });

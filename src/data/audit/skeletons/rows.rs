@@ -12,7 +12,7 @@ use crate::stats::interval::paired;
 use drift_core::error::{Error, Result};
 use drift_core::skeleton::FaultKind;
 
-/// The rows of verdicts, in the order in which they first occur.
+/// Returns the rows of verdicts, in the order in which they first occur.
 pub(super) fn rows(verdicts: &[SkeletonVerdict]) -> Vec<SkeletonRow> {
     let mut rows: Vec<SkeletonRow> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -54,13 +54,13 @@ fn geometry(verdicts: &[&SkeletonVerdict]) -> Option<RowGeometry> {
     })
 }
 
-/// The median of values; the lower of the two middle ones.
+/// Returns the median of values; the lower of the two middle ones.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied()
 }
 
-/// The row that a user means.
+/// Returns the row that a user means.
 pub(super) fn base(rows: &[SkeletonRow], name: &str) -> Result<usize> {
     rows.iter().position(|row| row.row == name || row.row.split('.').next() == Some(name)).ok_or_else(|| {
         let names: Vec<&str> = rows.iter().map(|row| row.row.as_str()).take(8).collect();
@@ -77,7 +77,7 @@ struct Pair<'v> {
     is_same: bool,
 }
 
-/// The other rows compared with the base row. `texts` are those of the verdicts.
+/// Returns the other rows compared with the base row. `texts` are those of the verdicts.
 pub(super) fn comparisons(
     verdicts: &[SkeletonVerdict],
     texts: &[&str],
@@ -124,13 +124,13 @@ fn comparison(row: &SkeletonRow, base_texts: u64, pairs: &[Pair<'_>], level: f64
 }
 
 impl SkeletonVerdict {
-    /// Whether the text has a kind of fault, or without a kind whether it passed.
+    /// Returns whether the text has a kind of fault, or without a kind whether it passed.
     fn shows(&self, kind: Option<FaultKind>) -> bool {
         kind.map_or(self.passed, |kind| self.counts.contains_key(&kind))
     }
 }
 
-/// The shares of a kind of fault, or of texts that pass, with prompts as clusters.
+/// Returns the shares of a kind of fault, or of texts that pass, with prompts as clusters.
 fn figure(kind: Option<FaultKind>, pairs: &[Pair<'_>], level: f64) -> Option<SkeletonFigure> {
     let clusters: Vec<Cluster> = pairs
         .chunk_by(|a, b| a.before.prompt == b.before.prompt)
@@ -148,7 +148,7 @@ fn figure(kind: Option<FaultKind>, pairs: &[Pair<'_>], level: f64) -> Option<Ske
     Some(SkeletonFigure { figure, without, with, difference, interval })
 }
 
-/// The difference of the shortest distances over prompts whose texts pass in both rows.
+/// Returns the difference of the shortest distances over prompts whose texts pass in both rows.
 fn shortest_difference(pairs: &[Pair<'_>], level: f64) -> Option<Mean> {
     let mut by_prompt: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for pair in pairs.iter().filter(|pair| pair.before.passed && pair.after.passed) {

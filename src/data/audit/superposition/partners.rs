@@ -6,15 +6,15 @@ use drift_core::vector::add_product;
 
 /// Notes which atom takes whose place, or ignores it where only the RMSD counts.
 pub(super) trait Partners: Clone {
-    /// The atom `atom` of one conformer lies on the atom `partner` of the other.
+    /// Notes that the atom `atom` of one conformer lies on the atom `partner` of the other.
     fn set(&mut self, atom: usize, partner: u16);
 }
 
 /// No notes.
 #[derive(Clone, Copy)]
-pub(super) struct Unnamed;
+pub(super) struct NoNotes;
 
-impl Partners for Unnamed {
+impl Partners for NoNotes {
     fn set(&mut self, _: usize, _: u16) {}
 }
 
@@ -30,12 +30,12 @@ impl Partners for Order {
 
 /// The atoms that have their place: the sum of their products, and their partners.
 #[derive(Clone)]
-pub(super) struct Settled<P> {
+pub(super) struct PlacedAtoms<P> {
     pub matrix: Matrix,
     pub partners: P,
 }
 
-impl<P: Partners> Settled<P> {
+impl<P: Partners> PlacedAtoms<P> {
     /// Places the settled atoms of a factor.
     pub(super) fn place(&mut self, factor: &Factor, images: &[u16], a: &[[f64; 3]], b: &[[f64; 3]]) {
         for at in &factor.settled {

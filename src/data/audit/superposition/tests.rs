@@ -15,7 +15,7 @@ fn random(n: usize, seed: u64) -> Vec<[f64; 3]> {
     (0..n).map(|_| std::array::from_fn(|_| random.random::<f64>() * 6.0)).collect()
 }
 
-/// Every order of the whole molecule, one after the other.
+/// Returns every order of the whole molecule, one after the other.
 fn listed(n: usize, symmetries: &Symmetries) -> Vec<Vec<usize>> {
     let mut all: Vec<Vec<usize>> = vec![(0..n).collect()];
     for factor in &symmetries.factors {

@@ -40,9 +40,9 @@ struct Union {
 
 /// The results, by key.
 #[derive(Default)]
-pub(super) struct Measured {
+pub(super) struct BusyTimes {
     /// The busy times of each key; `None` for keys without intervals.
-    pub of: Vec<Option<Occupied>>,
+    pub of: Vec<Option<BusySpan>>,
     /// Gaps up to this many nanoseconds count as busy; 0 if no gap was closed.
     pub resolution: i64,
     /// An upper bound of the total length of the closed gaps, in nanoseconds.
@@ -51,7 +51,7 @@ pub(super) struct Measured {
 
 /// The busy time and the gaps of a key, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Occupied {
+pub(super) struct BusySpan {
     /// The time from the first begin to the last end.
     pub span: i64,
     /// The part of the span that is in at least one interval.
@@ -114,11 +114,11 @@ impl Busy {
         }
     }
 
-    /// The results over all intervals.
-    pub(super) fn measure(mut self) -> Measured {
+    /// Returns the results over all intervals.
+    pub(super) fn measure(mut self) -> BusyTimes {
         self.join();
         let of = self.unions.iter().map(|union| occupied(&union.joined)).collect();
-        Measured { of, resolution: self.resolution, closed: self.closed }
+        BusyTimes { of, resolution: self.resolution, closed: self.closed }
     }
 }
 
@@ -170,9 +170,9 @@ fn append(joined: &mut Vec<Interval>, next: Interval, resolution: i64) -> i64 {
     }
 }
 
-fn occupied(joined: &[Interval]) -> Option<Occupied> {
+fn occupied(joined: &[Interval]) -> Option<BusySpan> {
     let (first, last) = (joined.first()?, joined.last()?);
-    let mut occupied = Occupied { span: last.1 - first.0, ..Occupied::default() };
+    let mut occupied = BusySpan { span: last.1 - first.0, ..BusySpan::default() };
     occupied.busy = joined.iter().map(|(start, end)| end - start).sum();
     for pair in joined.windows(2) {
         let gap = pair[1].0 - pair[0].1;
@@ -189,19 +189,19 @@ mod tests {
 
     use super::*;
 
-    fn measured(intervals: &[Interval], most: usize) -> (Option<Occupied>, i64, i64) {
+    fn measured(intervals: &[Interval], most: usize) -> (Option<BusySpan>, i64, i64) {
         let mut busy = Busy::new(most);
         intervals.iter().for_each(|(start, end)| busy.add(0, *start, *end));
         let measured = busy.measure();
         (measured.of.first().copied().flatten(), measured.resolution, measured.closed)
     }
 
-    /// A reference that checks every nanosecond by itself.
-    fn naive(intervals: &[Interval]) -> Option<Occupied> {
+    /// Returns a reference that checks every nanosecond by itself.
+    fn naive(intervals: &[Interval]) -> Option<BusySpan> {
         let first = intervals.iter().map(|interval| interval.0).min()?;
         let last = intervals.iter().map(|interval| interval.1).max()?;
         let is_busy = |at: i64| intervals.iter().any(|(start, end)| (*start..*end).contains(&at));
-        let mut occupied = Occupied { span: last - first, ..Occupied::default() };
+        let mut occupied = BusySpan { span: last - first, ..BusySpan::default() };
         let mut gap = 0;
         for at in first..=last {
             // Intervals of zero length end a gap too.

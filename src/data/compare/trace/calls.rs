@@ -21,7 +21,7 @@ pub(super) enum Call {
 }
 
 impl Call {
-    /// The kind of a call from its name in CUDA's runtime and driver, HIP and others; `None` for calls that no table counts.
+    /// Returns the kind of a call from its name in CUDA's runtime and driver, HIP and others; `None` for calls that no table counts.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
@@ -41,7 +41,7 @@ impl Call {
     }
 }
 
-/// Whether an operator computes attention. Such operators can be nested: `aten::scaled_dot_product_attention` contains
+/// Returns whether an operator computes attention. Such operators can be nested: `aten::scaled_dot_product_attention` contains
 /// `aten::_scaled_dot_product_flash_attention`, and this contains `aten::_flash_attention_forward`.
 pub(super) fn is_attention(operator: &str) -> bool {
     let name = operator.to_ascii_lowercase();
@@ -51,7 +51,7 @@ pub(super) fn is_attention(operator: &str) -> bool {
 /// The common name of the profiler's steps, whose own names contain their numbers.
 pub(super) const STEP: &str = "ProfilerStep";
 
-/// The name of an annotation without the number of a step: `ProfilerStep#17` becomes [`STEP`].
+/// Returns the name of an annotation without the number of a step: `ProfilerStep#17` becomes [`STEP`].
 pub(super) fn phase(name: &str) -> &str {
     match name.split_once('#') {
         Some((STEP, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => STEP,

@@ -26,7 +26,7 @@ pub(super) enum Category {
 }
 
 impl Category {
-    /// The category with this name; names with capitals are from before PyTorch 1.12.
+    /// Returns the category with this name; names with capitals are from before PyTorch 1.12.
     pub(super) fn from_name(name: &str) -> Self {
         match name {
             "cpu_op" | "Operator" => Category::Operator,
@@ -69,7 +69,7 @@ impl Category {
         }
     }
 
-    /// Whether its events run on a device.
+    /// Returns whether its events run on a device.
     pub(super) fn is_device(self) -> bool {
         matches!(self, Category::Kernel | Category::Memcpy | Category::Memset)
     }

@@ -41,7 +41,7 @@ pub(super) enum Micros {
 }
 
 impl Micros {
-    /// The time in whole nanoseconds. The error is a reason: the time is missing, not a number, or out of range.
+    /// Returns the time in whole nanoseconds. The error is a reason: the time is missing, not a number, or out of range.
     pub(super) fn nanoseconds(self) -> Result<i64, &'static str> {
         match self {
             Micros::Missing => Err("without a time"),

@@ -2,7 +2,7 @@
 
 use super::kinds::DeviceKind;
 
-/// The kind of a kernel. The work of a generic kernel is named in its template arguments, that of others in the function's own
+/// Returns the kind of a kernel. The work of a generic kernel is named in its template arguments, that of others in the function's own
 /// name. So generic kernels are recognised first, and by only a few words in their template arguments.
 pub(super) fn kind(name: &str) -> DeviceKind {
     // The namespace fbgemm_gpu contains kernels that are not matrix products.
@@ -131,7 +131,7 @@ const AFTER_GEMM: [(DeviceKind, &[&str]); 4] = [
     ),
 ];
 
-/// The path of a function without its return type, template arguments and parameters.
+/// Returns the path of a function without its return type, template arguments and parameters.
 fn function(name: &str) -> &str {
     let name = name.strip_prefix("void ").unwrap_or(name);
     &name[..name.find(['<', '(']).unwrap_or(name.len())]
@@ -158,14 +158,14 @@ fn generic(function: &str, whole: &str) -> Option<DeviceKind> {
     })
 }
 
-/// Whether a lower-case name is that of an attention kernel: flash, memory-efficient, cuDNN's, paged.
+/// Returns whether a lower-case name is that of an attention kernel: flash, memory-efficient, cuDNN's, paged.
 pub(super) fn is_attention(name: &str) -> bool {
     ["flash", "fmha", "attention", "attn", "sdpa", "mha_fwd", "mha_bwd"]
         .iter()
         .any(|word| name.contains(word))
 }
 
-/// The family of an attention kernel, as shown in tables.
+/// Returns the family of an attention kernel, as shown in tables.
 pub(super) fn attention_family(name: &str) -> &'static str {
     let name = name.to_ascii_lowercase();
     match () {

@@ -57,7 +57,7 @@ impl DeviceKind {
         (DeviceKind::Memset, "memset"),
     ];
 
-    /// The kind of a copy, from a name such as `Memcpy DtoH (Device -> Pinned)`; HIP writes `CopyHostToDevice`.
+    /// Returns the kind of a copy, from a name such as `Memcpy DtoH (Device -> Pinned)`; HIP writes `CopyHostToDevice`.
     pub(super) fn of_memcpy(name: &str) -> Self {
         let has = |words: [&str; 2]| words.iter().any(|word| name.contains(word));
         match () {

@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 
 use super::category::Category;
-use crate::compare::figure::{Figures, Kept};
+use crate::compare::figure::{Figures, RetainedSize};
 
 /// All names of a trace.
 #[derive(Default)]
 pub(super) struct Names {
-    categories: HashMap<String, Known>,
+    categories: HashMap<String, CategoryNames>,
     entries: Vec<Entry>,
 }
 
 /// A category, and the indices of its names among the entries.
-struct Known {
+struct CategoryNames {
     category: Category,
     names: HashMap<String, usize>,
 }
@@ -33,11 +33,11 @@ impl Names {
         &mut self,
         [category, name]: [&str; 2],
         nanoseconds: i64,
-        kept: &mut Kept,
+        kept: &mut RetainedSize,
     ) -> Result<(usize, Category), E> {
         if !self.categories.contains_key(category) {
             kept.add(&[category])?;
-            let known = Known { category: Category::from_name(category), names: HashMap::new() };
+            let known = CategoryNames { category: Category::from_name(category), names: HashMap::new() };
             self.categories.insert(category.to_owned(), known);
         }
         // Inserted above if it was missing.
@@ -61,12 +61,12 @@ impl Names {
         Ok((place, known.category))
     }
 
-    /// All names, in the order of their first events.
+    /// Returns all names, in the order of their first events.
     pub(super) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The category of each name, by the name's index, as written in the file.
+    /// Returns the category of each name, by the name's index, as written in the file.
     pub(super) fn written_categories(&self) -> HashMap<usize, &str> {
         let mut written = HashMap::new();
         for (category, known) in &self.categories {
@@ -75,12 +75,12 @@ impl Names {
         written
     }
 
-    /// The figures of each category, in order: seconds and events of each name, most seconds first.
+    /// Returns the figures of each category, in order: seconds and events of each name, most seconds first.
     pub(super) fn figures(&self) -> Vec<(String, Figures)> {
-        let mut categories: Vec<(&String, &Known)> = self.categories.iter().collect();
+        let mut categories: Vec<(&String, &CategoryNames)> = self.categories.iter().collect();
         // Hash maps have no order, and the report must be the same in every run.
         categories.sort_by_key(|(category, _)| *category);
-        let of = |known: &Known| {
+        let of = |known: &CategoryNames| {
             let mut entries: Vec<&Entry> = known.names.values().map(|place| &self.entries[*place]).collect();
             entries.sort_by(|a, b| b.nanoseconds.cmp(&a.nanoseconds).then_with(|| a.name.cmp(&b.name)));
             let figures = |entry: &Entry| {

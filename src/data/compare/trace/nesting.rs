@@ -88,7 +88,7 @@ impl Nesting {
 
 /// Computes the times of a row; `row` is sorted.
 fn measure_row(row: &[Span], nested: &mut Nested) {
-    let mut open = Open { stack: Vec::new(), now: i64::MIN };
+    let mut open = OpenSpans { stack: Vec::new(), now: i64::MIN };
     let mut ends: HashMap<u32, i64> = HashMap::new();
     let mut last_end = i64::MIN;
     for span in row {
@@ -110,12 +110,12 @@ fn measure_row(row: &[Span], nested: &mut Nested) {
 }
 
 /// The spans of a row that have not ended, the last to begin at the end.
-struct Open {
+struct OpenSpans {
     stack: Vec<(u32, i64)>,
     now: i64,
 }
 
-impl Open {
+impl OpenSpans {
     /// Assigns the time until `to` to the spans that own it.
     fn advance(&mut self, to: i64, nested: &mut Nested) {
         while let Some((name, end)) = self.stack.last() {

@@ -12,7 +12,7 @@ use super::event::{Event, Micros};
 use super::names::Names;
 use super::nesting::Nesting;
 use super::rows::Rows;
-use crate::compare::figure::Kept;
+use crate::compare::figure::RetainedSize;
 use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 
 /// The numbers of used and unused events in a trace.
@@ -50,12 +50,12 @@ pub(in crate::compare) struct Trace {
     /// The events that no profiler wrote.
     pub(super) foreign: Nesting,
     /// The events that have begun and not ended, by process and thread.
-    begun: BTreeMap<[String; 2], Vec<Begun>>,
-    kept: Kept,
+    begun: BTreeMap<[String; 2], Vec<OpenEvent>>,
+    kept: RetainedSize,
 }
 
 /// An event that has begun.
-struct Begun {
+struct OpenEvent {
     category: String,
     name: String,
     device: String,
@@ -89,7 +89,7 @@ impl Trace {
         }
     }
 
-    fn complete<E: serde::de::Error>(&mut self, event: &Event) -> Added<E> {
+    fn complete<E: serde::de::Error>(&mut self, event: &Event) -> AddedEvent<E> {
         let (start, duration) = match (event.start.nanoseconds(), event.duration) {
             (Err(problem), _) => return Ok(Err(problem)),
             (_, Micros::Missing) => return Ok(Err("without a duration")),
@@ -102,7 +102,7 @@ impl Trace {
         self.timed(names, row, &event.device, (start, start.saturating_add(duration)))
     }
 
-    fn begin<E: serde::de::Error>(&mut self, event: &Event) -> Added<E> {
+    fn begin<E: serde::de::Error>(&mut self, event: &Event) -> AddedEvent<E> {
         let start = match event.start.nanoseconds() {
             Ok(start) => start,
             Err(problem) => return Ok(Err(problem)),
@@ -110,11 +110,11 @@ impl Trace {
         let row = [event.process.clone(), event.thread.clone()];
         let (category, name, device) = (category(event).to_owned(), event.name.clone(), event.device.clone());
         self.kept.add(&[&category, &name, &device, &row[0], &row[1]])?;
-        self.begun.entry(row).or_default().push(Begun { category, name, device, start });
+        self.begun.entry(row).or_default().push(OpenEvent { category, name, device, start });
         Ok(Ok(()))
     }
 
-    fn end<E: serde::de::Error>(&mut self, event: &Event) -> Added<E> {
+    fn end<E: serde::de::Error>(&mut self, event: &Event) -> AddedEvent<E> {
         let end = match event.start.nanoseconds() {
             Ok(end) => end,
             Err(problem) => return Ok(Err(problem)),
@@ -134,7 +134,7 @@ impl Trace {
         row: [&str; 2],
         device: &str,
         (start, end): (i64, i64),
-    ) -> Added<E> {
+    ) -> AddedEvent<E> {
         if end < start {
             return Ok(Err("with a negative duration"));
         }
@@ -186,9 +186,9 @@ impl Trace {
 }
 
 /// Nothing, or the reason why an event is unusable; an outer error ends the reading.
-type Added<E> = Result<Result<(), &'static str>, E>;
+type AddedEvent<E> = Result<Result<(), &'static str>, E>;
 
-/// The category of an event; events without one get a category of their own.
+/// Returns the category of an event; events without one get a category of their own.
 fn category(event: &Event) -> &str {
     if event.category.is_empty() { "events" } else { &event.category }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::compare::figure::Kept;
+use crate::compare::figure::RetainedSize;
 
 /// Pairs of texts, numbered in the order of their first appearance.
 #[derive(Default)]
@@ -14,11 +14,11 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The number of a row.
+    /// Returns the number of a row.
     pub(super) fn id<E: serde::de::Error>(
         &mut self,
         [process, thread]: [&str; 2],
-        kept: &mut Kept,
+        kept: &mut RetainedSize,
     ) -> Result<u32, E> {
         if let Some(([last_process, last_thread], id)) = &self.last
             && last_process == process

@@ -1,6 +1,6 @@
 //! The rows of the tables for one trace.
 
-use super::busy::{GAP_LIMITS, Occupied};
+use super::busy::{BusySpan, GAP_LIMITS};
 use super::calls::{Call, is_attention};
 use super::category::Category;
 use super::kinds::DeviceKind;
@@ -25,7 +25,7 @@ pub(super) const TABLES: [(&str, &str); 8] = [
     ("phases", "Phases"),
 ];
 
-/// The rows of one trace for each of [`TABLES`]. `qualified` says whether the names of phases include their categories.
+/// Returns the rows of one trace for each of [`TABLES`]. `qualified` says whether the names of phases include their categories.
 pub(super) fn rows(summary: &Summary, qualified: bool) -> [Vec<SideRow>; TABLES.len()] {
     [
         run(summary),
@@ -47,12 +47,12 @@ fn seconds(nanoseconds: i128) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
-/// The share of `part` in `whole`, both in the same unit; `None` if `whole` is zero.
+/// Returns the share of `part` in `whole`, both in the same unit; `None` if `whole` is zero.
 fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// A row of number, seconds, mean and share; the values are `None` if the trace cannot have such events.
+/// Returns a row of number, seconds, mean and share; the values are `None` if the trace cannot have such events.
 fn timed(name: impl Into<String>, counted: &'static str, sum: Option<Sum>, whole_seconds: f64) -> SideRow {
     let of = |value: fn(Sum) -> f64| sum.map(value);
     let mean = |sum: Sum| (sum.events > 0).then(|| sum.nanoseconds as f64 / 1e3 / sum.events as f64);
@@ -152,7 +152,7 @@ fn copies(summary: &Summary) -> Vec<SideRow> {
     rows
 }
 
-/// A row of an operator's calls, including nested events.
+/// Returns a row of an operator's calls, including nested events.
 fn operator(summary: &Summary, name: &str, wall: f64) -> SideRow {
     let sum = summary.operators.get(name).copied().unwrap_or_default();
     timed(name, "calls", summary.has(Category::Operator).then_some(sum), wall)
@@ -179,7 +179,7 @@ fn synchronisation(summary: &Summary) -> Vec<SideRow> {
 
 fn device_idle(summary: &Summary) -> Vec<SideRow> {
     let devices = summary.device_names.iter().zip(&summary.devices.of);
-    let known: Vec<(&String, Occupied)> =
+    let known: Vec<(&String, BusySpan)> =
         devices.filter_map(|(name, occupied)| Some((name, (*occupied)?))).collect();
     let mut rows = Vec::new();
     let every = known.iter().map(|(_, occupied)| *occupied).reduce(added);
@@ -194,7 +194,7 @@ fn device_idle(summary: &Summary) -> Vec<SideRow> {
     rows
 }
 
-fn added(mut a: Occupied, b: Occupied) -> Occupied {
+fn added(mut a: BusySpan, b: BusySpan) -> BusySpan {
     a.span += b.span;
     a.busy += b.busy;
     a.longest_gap = a.longest_gap.max(b.longest_gap);
@@ -205,8 +205,8 @@ fn added(mut a: Occupied, b: Occupied) -> Occupied {
 }
 
 /// Rows of span, busy time, idle time, and gaps by length.
-fn of_device(prefix: &str, occupied: Option<Occupied>, summary: &Summary) -> Vec<SideRow> {
-    let time = |value: fn(&Occupied) -> i64| occupied.as_ref().map(|o| seconds(value(o).into()));
+fn of_device(prefix: &str, occupied: Option<BusySpan>, summary: &Summary) -> Vec<SideRow> {
+    let time = |value: fn(&BusySpan) -> i64| occupied.as_ref().map(|o| seconds(value(o).into()));
     let span = time(|o| o.span).unwrap_or_default();
     let part = |name: &str, gaps: Option<u64>, value: Option<f64>| {
         let values = [

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::busy::{Measured, Occupied};
+use super::busy::{BusySpan, BusyTimes};
 use super::calls::{Call, STEP, is_attention, phase};
 use super::category::Category;
 use super::kernels;
@@ -61,7 +61,7 @@ pub(in crate::compare) struct Summary {
     pub(super) attention_kernels: BTreeMap<&'static str, Sum>,
     /// The names of a few kernels that match no rule, most time first.
     pub(super) other_kernels: Vec<String>,
-    pub(super) devices: Measured,
+    pub(super) devices: BusyTimes,
     pub(super) device_names: Vec<String>,
     /// The sum of the profiler's steps.
     pub(super) steps: Sum,
@@ -96,7 +96,7 @@ impl Sum {
     }
 }
 
-/// The total of some sums.
+/// Returns the total of some sums.
 pub(super) fn all<'s>(sums: impl IntoIterator<Item = &'s Sum>) -> Sum {
     sums.into_iter().fold(Sum::default(), |a, b| Sum {
         events: a.events + b.events,
@@ -109,7 +109,7 @@ impl Summary {
     pub(in crate::compare) fn of(trace: Trace) -> Self {
         let attention = trace.attention.measure().map(|nested| (nested.outermost, nested.covered));
         let in_operators = trace.operators.measure();
-        let busy = |occupied: &Occupied| i128::from(occupied.busy);
+        let busy = |occupied: &BusySpan| i128::from(occupied.busy);
         let mut summary = Summary {
             figures: trace.names.figures(),
             events: trace.events,
@@ -201,18 +201,18 @@ impl Summary {
         self.phase_time = Some((time, time - nested.covered));
     }
 
-    /// The categories of its phases that are not annotations.
+    /// Returns the categories of its phases that are not annotations.
     pub(super) fn phase_categories(&self) -> BTreeSet<&str> {
         let categories = self.phases.keys().map(|(category, _)| category.as_str());
         categories.filter(|category| !category.is_empty()).collect()
     }
 
-    /// Whether the trace has any event of a category.
+    /// Returns whether the trace has any event of a category.
     pub(super) fn has(&self, category: Category) -> bool {
         self.categories.contains_key(&category)
     }
 
-    /// Whether anything ran on a device.
+    /// Returns whether anything ran on a device.
     pub(super) fn has_device(&self) -> bool {
         self.categories.keys().any(|category| category.is_device())
     }
@@ -226,7 +226,7 @@ struct PhaseNames<'t> {
 }
 
 impl PhaseNames<'_> {
-    /// The category (empty for annotations) and the name of a phase.
+    /// Returns the category (empty for annotations) and the name of a phase.
     fn key(&self, place: u32) -> (String, String) {
         let place = place as usize;
         let category =

@@ -32,7 +32,7 @@ pub struct TraceRow {
     pub figures: Vec<Figure>,
 }
 
-/// The tables, in order.
+/// Returns the tables, in order.
 pub(in crate::compare) fn tables(summaries: &[Summary; 2], files: &[String; 2]) -> Vec<TraceTable> {
     // If a trace has several runs, phases need the names of the runs; then the other trace's phases need them too.
     let qualified = summaries.iter().any(|summary| summary.phase_categories().len() > 1);
@@ -80,7 +80,7 @@ fn figures(sides: &[Option<SideRow>; 2]) -> Vec<Figure> {
     names.into_iter().flatten().map(figure).collect()
 }
 
-/// The notes of a table.
+/// Returns the notes of a table.
 fn notes(key: &str, summaries: &[Summary; 2], files: &[String; 2]) -> Vec<String> {
     let mut notes: Vec<String> = fixed_note(key).map(str::to_owned).into_iter().collect();
     if key == "run" {
@@ -104,7 +104,7 @@ fn notes(key: &str, summaries: &[Summary; 2], files: &[String; 2]) -> Vec<String
     notes
 }
 
-/// The note of a table that does not depend on its content.
+/// Returns the note of a table that does not depend on its content.
 fn fixed_note(key: &str) -> Option<&'static str> {
     Some(match key {
         "kernel_launches" => {
@@ -152,7 +152,7 @@ fn closed_gaps(side: &str, summary: &Summary) -> Option<String> {
     })
 }
 
-/// The beginning of a name.
+/// Returns the beginning of a name.
 fn shortened(name: &str) -> String {
     const LONGEST: usize = 60;
     if name.chars().count() <= LONGEST {

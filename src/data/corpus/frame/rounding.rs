@@ -14,7 +14,7 @@ pub(super) struct RoundedPositions<'p> {
 }
 
 impl<'p> RoundedPositions<'p> {
-    /// The positions of values of an encoding.
+    /// Returns the positions of values of an encoding.
     pub(super) fn new(positions: &'p [Vector], values: &[[Fixed; 3]], encoding: Encoding) -> Self {
         let error = |value: Fixed, axis: usize, x: f64| {
             let [low, high] = encoding.number().cell(value, axis).unwrap_or([x; 2]);
@@ -29,7 +29,7 @@ impl<'p> RoundedPositions<'p> {
         RoundedPositions { positions, errors: errors.collect() }
     }
 
-    /// Whether they can lie in the [principal frame](super::principal) of these masses, in dalton.
+    /// Returns whether they can lie in the [principal frame](super::principal) of these masses, in dalton.
     pub(super) fn can_be_principal(&self, masses: &[f64]) -> bool {
         let sum = |term: &dyn Fn(&Vector, &Vector) -> f64| -> f64 {
             let atoms = masses.iter().zip(self.positions).zip(&self.errors);
@@ -52,7 +52,7 @@ impl<'p> RoundedPositions<'p> {
             && [[0, 1], [1, 2]].into_iter().all(is_ordered)
     }
 
-    /// Whether they can lie in the [frame of the first atoms](super::first_atoms).
+    /// Returns whether they can lie in the [frame of the first atoms](super::first_atoms).
     pub(super) fn can_be_of_first_atoms(&self) -> bool {
         let n = self.positions.len();
         let is_zero = |atom: usize, axis: usize| self.positions[atom][axis].abs() <= self.errors[atom][axis];

@@ -8,7 +8,7 @@ use super::*;
 use crate::corpus::rdkit::{Positions, RdConformer};
 use drift_core::chem::{Bond, Order};
 
-/// The pickles that `tests/fixtures/make_pickles.py` wrote.
+/// Returns the pickles that `tests/fixtures/make_pickles.py` wrote.
 fn fixtures() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/pickles");
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -26,7 +26,7 @@ fn hexadecimal(bytes: impl Iterator<Item = u8>) -> String {
     bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The same description as the script's `described`.
+/// Returns the same description as the script's `described`.
 fn described(found: &FoundMolecule) -> Json {
     let molecule = found.molecule.as_ref().unwrap();
     let atoms: Vec<Json> = molecule

@@ -22,13 +22,13 @@ pub(super) struct Grid<'a> {
 }
 
 impl Grid<'_> {
-    /// The number of chunks.
+    /// Returns the number of chunks.
     pub(super) fn count(&self) -> Option<u64> {
         let along = |(&shape, &chunk): (&u64, &u64)| (chunk > 0).then(|| shape.div_ceil(chunk));
         self.shape.iter().zip(self.chunk).map(along).try_fold(1u64, |n, k| n.checked_mul(k?))
     }
 
-    /// The size of a chunk before filters, in bytes.
+    /// Returns the size of a chunk before filters, in bytes.
     fn bytes(&self) -> Option<u64> {
         self.chunk.iter().try_fold(self.element, |n, &k| n.checked_mul(k))
     }
@@ -88,7 +88,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The stored size in bytes, the mask of skipped filters, and the position of a chunk.
+    /// Returns the stored size in bytes, the mask of skipped filters, and the position of a chunk.
     fn key(&self, cursor: &mut Cursor<'_>) -> Hdf5Result<(u32, u32, Key)> {
         let (stored, mask) = (cursor.u32()?, cursor.u32()?);
         let mut key = Vec::with_capacity(self.grid.shape.len() + 1);
@@ -125,7 +125,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a mask names filters beyond the first `filters` ones.
+/// Returns whether a mask names filters beyond the first `filters` ones.
 fn names_more(mask: u32, filters: usize) -> bool {
     // A dataset may have as many filters as a mask has bits, or more.
     u32::try_from(filters)

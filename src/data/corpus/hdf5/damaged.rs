@@ -14,7 +14,7 @@ pub(super) struct DamagedFile(pub String);
 /// The result type of this module.
 pub(super) type Hdf5Result<T> = Result<T, DamagedFile>;
 
-/// An error with this problem.
+/// Returns an error with this problem.
 pub(super) fn bad<T>(problem: impl Into<String>) -> Hdf5Result<T> {
     Err(DamagedFile(problem.into()))
 }

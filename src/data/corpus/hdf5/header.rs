@@ -49,8 +49,8 @@ const SHARED: u8 = 0x02;
 /// A reader that does not know this message must not read the object.
 const FAIL_IF_UNKNOWN: u8 = 0x80;
 
-/// Whether libhdf5 would refuse this combination of flags: shared and not to be shared, or marked as once unknown in a way that no
-/// writer leaves.
+/// Returns whether libhdf5 would refuse this combination of flags: shared and not to be shared, or marked as once unknown in a way that
+/// no writer leaves.
 fn contradict(flags: u8) -> bool {
     let has = |flag: u8| flags & flag != 0;
     let (not_to_share, fails_writers, marks, was_unknown) = (0x04, 0x08, 0x10, 0x20);
@@ -75,17 +75,17 @@ impl Header {
         Ok(Header(messages))
     }
 
-    /// The messages of a type.
+    /// Returns the messages of a type.
     pub(super) fn all(&self, kind: u8) -> impl Iterator<Item = &Message> {
         self.0.iter().filter(move |m| m.kind == kind)
     }
 
-    /// Whether there is a message of a type.
+    /// Returns whether there is a message of a type.
     pub(super) fn has(&self, kind: u8) -> bool {
         self.all(kind).next().is_some()
     }
 
-    /// The content of the message of a type, if there is one. There must not be two.
+    /// Returns the content of the message of a type, if there is one. There must not be two.
     pub(super) fn one(&self, kind: u8) -> Hdf5Result<Option<&[u8]>> {
         let mut all = self.all(kind);
         match (all.next(), all.next()) {
@@ -175,7 +175,7 @@ fn new(blocks: &mut Blocks, address: u64) -> Hdf5Result<Vec<Message>> {
     Ok(messages)
 }
 
-/// The messages of one part, and the positions of its continuations.
+/// Returns the messages of one part, and the positions of its continuations.
 fn new_messages(body: &[u8], flags: u8, messages: &mut Vec<Message>) -> Hdf5Result<Vec<(u64, u64)>> {
     let mut cursor = Cursor::new(body);
     let mut more = Vec::new();
@@ -193,7 +193,7 @@ fn new_messages(body: &[u8], flags: u8, messages: &mut Vec<Message>) -> Hdf5Resu
     Ok(more)
 }
 
-/// The address and length of the next part.
+/// Returns the address and length of the next part.
 fn continuation(data: &[u8]) -> Hdf5Result<(u64, u64)> {
     let mut cursor = Cursor::new(data);
     Ok((cursor.u64()?, cursor.u64()?))

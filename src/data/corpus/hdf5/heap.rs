@@ -13,7 +13,7 @@ use crate::corpus::pickle::cursor::Cursor;
 /// The size of a reference to a text, in bytes.
 const REFERENCE_BYTES: usize = 16;
 
-/// Whether a stored type is variable-length text.
+/// Returns whether a stored type is variable-length text.
 ///
 /// # Errors
 /// If it is variable-length text of a kind that no library writes.
@@ -33,7 +33,7 @@ pub(super) fn is_text(stored: &[u8]) -> Hdf5Result<bool> {
     }
 }
 
-/// Whether a stored type is a character: text of one byte, or an integer of one byte whose bits lie inside it.
+/// Returns whether a stored type is a character: text of one byte, or an integer of one byte whose bits lie inside it.
 fn is_character(stored: &[u8]) -> bool {
     match *stored {
         [class, kind, 0, 0, 1, 0, 0, 0, ..] if class & 0x0f == 3 => kind & 0x0f <= 2 && kind >> 4 <= 1,

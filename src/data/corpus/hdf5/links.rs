@@ -36,7 +36,7 @@ pub(super) enum Target {
     Name(&'static str),
 }
 
-/// The links of a group with this header.
+/// Returns the links of a group with this header.
 pub(super) fn links(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Hdf5Result<Vec<Link>> {
     let links = match table(header)? {
         Some((tree, heap)) => Table::read(blocks, nodes, tree, heap)?,
@@ -48,14 +48,14 @@ pub(super) fn links(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> H
     Ok(links)
 }
 
-/// The B-tree and heap of a group that has a symbol table.
+/// Returns the B-tree and heap of a group that has a symbol table.
 pub(super) fn table(header: &Header) -> Hdf5Result<Option<(u64, u64)>> {
     let Some(data) = header.one(kind::SYMBOL_TABLE)? else { return Ok(None) };
     let mut cursor = Cursor::new(data);
     Ok(Some((cursor.u64()?, cursor.u64()?)))
 }
 
-/// The links of a group that stores them as messages: few in its header, or many in a heap.
+/// Returns the links of a group that stores them as messages: few in its header, or many in a heap.
 fn messages(blocks: &mut Blocks, header: &Header) -> Hdf5Result<Vec<Link>> {
     let mut found = Vec::new();
     for message in header.all(kind::LINK) {
@@ -157,7 +157,7 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// The text at an offset of the heap.
+    /// Returns the text at an offset of the heap.
     fn name(&self, at: u64) -> Hdf5Result<String> {
         let rest = usize::try_from(at).ok().and_then(|at| self.names.get(at..));
         let name =
@@ -170,7 +170,7 @@ impl Table<'_> {
     }
 }
 
-/// The data of a local heap. Its list of free blocks is checked as in libhdf5.
+/// Returns the data of a local heap. Its list of free blocks is checked as in libhdf5.
 fn local_heap(blocks: &mut Blocks, address: u64) -> Hdf5Result<Vec<u8>> {
     let prefix = blocks.read(address, 32)?;
     let mut cursor = Cursor::new(&prefix);

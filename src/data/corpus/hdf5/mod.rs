@@ -66,7 +66,7 @@ pub fn read(path: &Path, name: &str, context: Context<'_>, emit: &mut BatchSink<
     }
 }
 
-/// The links of the file, and its size in bytes.
+/// Returns the links of the file, and its size in bytes.
 fn walk(path: &Path, name: &str) -> Result<(Structure, u64)> {
     let fail = |e| Error::io(path, e);
     let mut file = File::open(path).map_err(fail)?;
@@ -106,7 +106,7 @@ struct Container<'a> {
 }
 
 impl Container<'_> {
-    /// The attribute `schema`, if it is one of drift's.
+    /// Returns the attribute `schema`, if it is one of drift's.
     fn schema(&self) -> Result<Option<String>> {
         let attributes = self.file.attr_names().map_err(|e| self.unreadable(&e))?;
         if let Some(reason) = self.file.attrs_unreadable_reason().map_err(|e| self.unreadable(&e))? {
@@ -119,7 +119,7 @@ impl Container<'_> {
         Ok(schema.starts_with(layout::SCHEMA_NAME).then_some(schema))
     }
 
-    /// The encoding of a store's values; for decimals the one that keeps trailing zeros.
+    /// Returns the encoding of a store's values; for decimals the one that keeps trailing zeros.
     fn encoding(&self) -> Result<Encoding> {
         let unit = self.file.attr_string("unit").map_err(|e| self.unreadable(&e))?;
         if unit == layout::OWN_UNIT {
@@ -135,12 +135,12 @@ impl Container<'_> {
             })
     }
 
-    /// The error for data that rust-hdf5 refuses.
+    /// Returns the error for data that rust-hdf5 refuses.
     fn unreadable(&self, error: &Hdf5Error) -> Error {
         unreadable(self.name, error)
     }
 
-    /// The error for data that rust-hdf5 can read but that is inconsistent.
+    /// Returns the error for data that rust-hdf5 can read but that is inconsistent.
     fn inconsistent(&self, dataset: &str, problem: impl std::fmt::Display) -> Error {
         Error::input(format!("{}: /{dataset}", self.name), problem, "check whether the file is damaged")
     }
@@ -195,7 +195,7 @@ impl Container<'_> {
     }
 }
 
-/// Whether the type is an integer with this size and sign.
+/// Returns whether the type is an integer with this size and sign.
 fn is_integer(datatype: &DatatypeMessage, bytes: usize, is_signed: bool) -> bool {
     matches!(datatype, DatatypeMessage::FixedPoint { size, signed, .. }
         if *size as usize == bytes && *signed == is_signed)

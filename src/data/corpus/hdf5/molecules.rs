@@ -85,7 +85,7 @@ enum Content {
     Unread(String),
 }
 
-/// The records implied by the links of a file, sorted by path.
+/// Returns the records implied by the links of a file, sorted by path.
 fn entries(structure: &Structure) -> Vec<Entry> {
     let parent = |path: &str| path.rsplit_once('/').map_or_else(String::new, |(parent, _)| parent.to_owned());
     let groups = structure.objects.iter().filter(|object| object.kind == Kind::Group);
@@ -166,7 +166,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// The content of a group. The inner error says why the group is skipped.
+    /// Returns the content of a group. The inner error says why the group is skipped.
     fn describe(
         &self,
         path: &str,
@@ -208,7 +208,7 @@ impl Reader<'_, '_> {
         Ok(Ok(Group { molecule, has_smiles, title, numbers, coordinates, path, conformers, float, angstrom }))
     }
 
-    /// The atomic numbers, which are stored as such or by element symbol. The inner error says why the group is skipped.
+    /// Returns the atomic numbers, which are stored as such or by element symbol. The inner error says why the group is skipped.
     fn numbers(&self, path: &str, by_symbol: bool) -> Result<Result<Vec<u8>, String>> {
         let name = if by_symbol { SPECIES } else { NUMBERS };
         let dataset = self.container.open(path)?;
@@ -237,7 +237,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The unit that the attribute `units` names, in Å, if there is such an attribute.
+    /// Returns the unit that the attribute `units` names, in Å, if there is such an attribute.
     fn unit(&self, dataset: &H5Dataset, path: &str) -> Result<Option<f64>> {
         let attributes = dataset.attr_names().map_err(|e| self.container.unreadable(&e))?;
         if let Some(reason) = dataset.attrs_unreadable_reason().map_err(|e| self.container.unreadable(&e))? {
@@ -259,7 +259,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The SMILES of a group, from a dataset of one string, or of one string per character.
+    /// Returns the SMILES of a group, from a dataset of one string, or of one string per character.
     fn smiles(&self, path: Option<String>) -> Result<Option<Arc<str>>> {
         let Some(path) = path else { return Ok(None) };
         let dataset = self.container.open(&path)?;
@@ -275,7 +275,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The positions of `count` conformers. Single precision is widened without loss.
+    /// Returns the positions of `count` conformers. Single precision is widened without loss.
     fn slice(&self, group: &Group, first: usize, count: usize) -> Result<Vec<f64>> {
         let (start, shape) = ([first, 0, 0], [count, group.numbers.len(), 3]);
         self.container.check_chunks(&group.coordinates, &group.path, first, count)?;

@@ -252,7 +252,7 @@ impl<'a> Texts<'a> {
         Ok(Texts { bytes, offsets, count })
     }
 
-    /// The texts of one window.
+    /// Returns the texts of one window.
     fn read(&self, number: usize) -> Result<Vec<Arc<str>>> {
         let first = (number * WINDOW).min(self.count);
         let count = WINDOW.min(self.count - first);

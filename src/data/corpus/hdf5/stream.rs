@@ -47,7 +47,7 @@ impl<'a, T: H5Type> Dataset<'a, T> {
         values.map_err(|e| self.container.unreadable(&e))
     }
 
-    /// The error for content that is inconsistent.
+    /// Returns the error for content that is inconsistent.
     pub(super) fn inconsistent(&self, problem: impl std::fmt::Display) -> Error {
         self.container.inconsistent(self.field.path, problem)
     }
@@ -69,12 +69,12 @@ impl<'a, T: H5Type> Stream<'a, T> {
         Ok(Stream { dataset: Dataset::open(container, field)?, next: 0, buffer: Vec::new(), start: 0 })
     }
 
-    /// The number of rows of the dataset.
+    /// Returns the number of rows of the dataset.
     pub(super) fn rows(&self) -> usize {
         self.dataset.rows
     }
 
-    /// The elements of the next `rows` rows.
+    /// Returns the elements of the next `rows` rows.
     ///
     /// # Errors
     /// If the file has fewer rows, or they cannot be read.

@@ -100,7 +100,7 @@ impl Structure {
         Ok(Structure { blocks, nodes, objects })
     }
 
-    /// The target at a path, if there is one.
+    /// Returns the target at a path, if there is one.
     pub(super) fn get(&self, path: &str) -> Option<&Kind> {
         let at = self.objects.binary_search_by(|object| object.path.as_str().cmp(path)).ok()?;
         Some(&self.objects[at].kind)
@@ -189,7 +189,7 @@ impl Walk {
     }
 }
 
-/// What kind of object the header at an address describes.
+/// Returns what kind of object the header at an address describes.
 fn classify(header: &Header, address: u64) -> Hdf5Result<Kind> {
     let group = header.has(kind::SYMBOL_TABLE) || header.has(kind::LINK_INFO);
     let has = [kind::DATASPACE, kind::DATATYPE, kind::LAYOUT].map(|kind| header.has(kind));
@@ -212,13 +212,13 @@ fn check_table(header: &Header, repeated: Option<(u64, u64)>) -> Hdf5Result<()> 
     }
 }
 
-/// Whether a dataset is a view of others, or its data lie in other files.
+/// Returns whether a dataset is a view of others, or its data lie in other files.
 fn is_elsewhere(header: &Header) -> bool {
     let is_virtual = |data: &[u8]| data.get(1) == Some(&VIRTUAL);
     header.has(kind::EXTERNAL_FILES) || header.all(kind::LAYOUT).any(|layout| is_virtual(&layout.data))
 }
 
-/// The node sizes, which the superblock's extension may state.
+/// Returns the node sizes, which the superblock's extension may state.
 fn extension(blocks: &mut Blocks, superblock: &Superblock) -> Hdf5Result<NodeSizes> {
     if superblock.extension == UNDEFINED {
         return Ok(superblock.nodes);
@@ -292,7 +292,7 @@ fn dataset(blocks: &mut Blocks, nodes: NodeSizes, header: &Header) -> Hdf5Result
     }
 }
 
-/// The number of filters of a dataset whose elements have `element` bytes. The parameters of filters must be valid.
+/// Returns the number of filters of a dataset whose elements have `element` bytes. The parameters of filters must be valid.
 fn filters(header: &Header, element: u64) -> Hdf5Result<usize> {
     let Some(data) = header.one(kind::FILTERS)? else { return Ok(0) };
     let (pipeline, _) = FilterPipeline::decode(data)?;

@@ -53,7 +53,7 @@ impl Default for NodeSizes {
     }
 }
 
-/// The superblock of a file; `None` if there is none.
+/// Returns the superblock of a file; `None` if there is none.
 pub(super) fn read(file: &mut File) -> io::Result<Option<Hdf5Result<Superblock>>> {
     let len = file.seek(SeekFrom::End(0))?;
     // The superblock may lie at offset 0, 512, 1024, 2048 and so on.

@@ -199,7 +199,7 @@ fn atomic_number(z: f64) -> Option<u8> {
     ((1.0..=118.0).contains(&z) && z.fract() == 0.0).then_some(z as u8)
 }
 
-/// The record's name for messages, `molecule 3 (CCO)`, with long SMILES truncated.
+/// Returns the record's name for messages, `molecule 3 (CCO)`, with long SMILES truncated.
 fn record(number: u64, molecule: &str) -> String {
     let shown: String = molecule.chars().take(SHOWN).collect();
     let cut = if shown.len() < molecule.len() { "…" } else { "" };

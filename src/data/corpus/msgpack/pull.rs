@@ -52,12 +52,12 @@ impl<'a> Pull<'a> {
         Pull { name, reader, job, window: vec![0; WINDOW].into(), at: 0, end: 0, before: 0 }
     }
 
-    /// The number of bytes consumed so far.
+    /// Returns the number of bytes consumed so far.
     pub(super) fn offset(&self) -> u64 {
         self.before + self.at as u64
     }
 
-    /// An error at byte `offset`.
+    /// Returns an error at byte `offset`.
     pub(super) fn error(&self, offset: u64, problem: &str) -> Error {
         Error::input(
             format!("{}: byte {offset}", self.name),
@@ -66,12 +66,12 @@ impl<'a> Pull<'a> {
         )
     }
 
-    /// Whether the input is exhausted.
+    /// Returns whether the input is exhausted.
     pub(super) fn is_end(&mut self) -> Result<bool> {
         Ok(self.at == self.end && self.refill()? == 0)
     }
 
-    /// The unconsumed bytes in the window, without reading more.
+    /// Returns the unconsumed bytes in the window, without reading more.
     pub(super) fn peek(&self) -> &[u8] {
         &self.window[self.at..self.end]
     }

@@ -58,7 +58,7 @@ pub(super) struct NamedSmiles {
     pub smiles: String,
 }
 
-/// How columns are chosen.
+/// Returns how columns are chosen.
 fn choose() -> String {
     format!("{} and {} choose from", parameter::NAME_COLUMN, parameter::SMILES_COLUMN)
 }
@@ -107,7 +107,7 @@ impl Layout {
         Ok(Layout::Columns { separator, smiles, name, columns })
     }
 
-    /// The name and SMILES of a line. `None` for an empty line, a comment, and a row without a name or without a SMILES.
+    /// Returns the name and SMILES of a line. `None` for an empty line, a comment, and a row without a name or without a SMILES.
     pub(super) fn entry(&self, line: &str, choice: &ColumnChoice) -> Result<Option<NamedSmiles>, String> {
         let line = line.trim();
         if line.is_empty() {
@@ -136,7 +136,7 @@ impl Layout {
     }
 }
 
-/// The position of the chosen column, or of the first usual one.
+/// Returns the position of the chosen column, or of the first usual one.
 fn position(columns: &[String], chosen: Option<&str>, usual: &[&str]) -> Option<usize> {
     let Some(chosen) = chosen else {
         return usual.iter().find_map(|name| columns.iter().position(|column| normalised(column) == *name));
@@ -145,12 +145,12 @@ fn position(columns: &[String], chosen: Option<&str>, usual: &[&str]) -> Option<
     exact.or_else(|| columns.iter().position(|column| normalised(column) == normalised(chosen)))
 }
 
-/// The name of a column in lower case, with `_` for spaces: `ChEMBL ID` becomes `chembl_id`.
+/// Returns the name of a column in lower case, with `_` for spaces: `ChEMBL ID` becomes `chembl_id`.
 fn normalised(column: &str) -> String {
     column.trim().to_lowercase().replace(' ', "_")
 }
 
-/// The columns of a table, for a message.
+/// Returns the columns of a table, for a message.
 fn listed(columns: &[String]) -> String {
     let shown: Vec<String> = columns
         .iter()
@@ -162,7 +162,7 @@ fn listed(columns: &[String]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// The name and SMILES of a line of text.
+/// Returns the name and SMILES of a line of text.
 fn of_text(line: &str) -> NamedSmiles {
     let smiles = smiles_of(line);
     // What follows the SMILES, quoted or not, and its extensions.
@@ -175,19 +175,19 @@ fn of_text(line: &str) -> NamedSmiles {
     NamedSmiles { name: name.to_owned(), smiles: smiles.to_owned() }
 }
 
-/// The SMILES at the start of a text, as by [`smiles_of`], if RDKit would accept it and it has an atom.
+/// Returns the SMILES at the start of a text, as by [`smiles_of`], if RDKit would accept it and it has an atom.
 pub(crate) fn leading_smiles(text: &str) -> Option<&str> {
     let smiles = smiles_of(text);
     Molecule::of_smiles(smiles).is_ok_and(|molecule| !molecule.atoms.is_empty()).then_some(smiles)
 }
 
-/// The SMILES of a text that is one SMILES, perhaps with the extensions of CXSMILES behind it.
+/// Returns the SMILES of a text that is one SMILES, perhaps with the extensions of CXSMILES behind it.
 pub fn whole_smiles(text: &str) -> Option<&str> {
     let rest = text.trim().split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim_start());
     leading_smiles(text).filter(|_| rest.is_empty() || rest.starts_with('|'))
 }
 
-/// The SMILES at the start of a text, without surrounding quotes and without anything after a space: a name, or the extensions of
+/// Returns the SMILES at the start of a text, without surrounding quotes and without anything after a space: a name, or the extensions of
 /// CXSMILES.
 pub(in crate::corpus) fn smiles_of(text: &str) -> &str {
     let text = text.trim();
@@ -196,13 +196,13 @@ pub(in crate::corpus) fn smiles_of(text: &str) -> &str {
     text.split_whitespace().next().unwrap_or_default()
 }
 
-/// Whether a line of text is a header such as `SMILES Name`.
+/// Returns whether a line of text is a header such as `SMILES Name`.
 pub(super) fn is_header(line: &str) -> bool {
     let first = line.split_whitespace().next();
     first.is_some_and(|word| SMILES_FIELDS.contains(&&*word.to_lowercase()))
 }
 
-/// The name and SMILES of a JSON object.
+/// Returns the name and SMILES of a JSON object.
 fn of_json(line: &str, choice: &ColumnChoice) -> Result<NamedSmiles, String> {
     let row: serde_json::Map<String, Value> = serde_json::from_str(line).map_err(|e| {
         let text = e.to_string();
@@ -224,7 +224,7 @@ fn of_json(line: &str, choice: &ColumnChoice) -> Result<NamedSmiles, String> {
     Ok(NamedSmiles { name, smiles: smiles_of(&smiles).to_owned() })
 }
 
-/// The fields of a CSV line. Quoted fields may contain separators and doubled quotes.
+/// Returns the fields of a CSV line. Quoted fields may contain separators and doubled quotes.
 fn fields(line: &str, separator: char) -> Result<Vec<String>, String> {
     let (mut out, mut field) = (Vec::new(), String::new());
     let (mut quoted, mut characters) = (false, line.chars().peekable());

@@ -21,17 +21,17 @@ impl<'a> Cursor<'a> {
         Self { bytes, offset: 0 }
     }
 
-    /// The number of bytes read so far.
+    /// Returns the number of bytes read so far.
     pub(in crate::corpus) fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The number of bytes that remain.
+    /// Returns the number of bytes that remain.
     pub(in crate::corpus) fn remaining(&self) -> usize {
         self.bytes.len() - self.offset
     }
 
-    /// The next byte, without consuming it.
+    /// Returns the next byte, without consuming it.
     pub(in crate::corpus) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.offset).copied()
     }

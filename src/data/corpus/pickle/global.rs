@@ -19,7 +19,7 @@ pub enum Callee {
 }
 
 impl Callee {
-    /// How drift interprets it; `None` for a class outside the list.
+    /// Returns how drift interprets it; `None` for a class outside the list.
     #[must_use]
     pub fn role(self) -> Option<Role> {
         match self {
@@ -30,7 +30,7 @@ impl Callee {
 }
 
 impl Role {
-    /// The role of the class or function of this name, if it is in the list.
+    /// Returns the role of the class or function of this name, if it is in the list.
     ///
     /// The list contains what pickles of molecules need: RDKit's molecule classes, Python's containers (in the spellings of Python
     /// 2 and 3), data classes of its standard library, and NumPy's scalars and arrays (in the spellings of NumPy 1 and 2).

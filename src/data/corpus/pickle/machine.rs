@@ -155,7 +155,7 @@ impl<'a> Machine<'a> {
         self.push(value)
     }
 
-    /// The memo: stores values and fetches them again.
+    /// Returns the memo: stores values and fetches them again.
     fn memo(&mut self, opcode: u8) -> Result<bool> {
         let key = match opcode {
             op::MEMOIZE => {
@@ -305,7 +305,7 @@ impl<'a> Machine<'a> {
         self.push(Value::Object(Box::new(object)))
     }
 
-    /// The bytes that a call of `_codecs.encode` would return.
+    /// Returns the bytes that a call of `_codecs.encode` would return.
     fn encode(&mut self, source: NodeId, codec: NodeId) -> Result<Option<Cow<'a, [u8]>>> {
         let (Value::Str(source), Value::Str(codec)) = (self.value(source), self.value(codec)) else {
             return Ok(None);

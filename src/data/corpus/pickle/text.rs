@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Value;
 
-/// A line of text without surrounding white space; protocol 0 writes numbers in ASCII.
+/// Returns a line of text without surrounding white space; protocol 0 writes numbers in ASCII.
 pub(super) fn ascii(line: &[u8]) -> Option<&str> {
     std::str::from_utf8(line).ok().map(str::trim)
 }
@@ -146,7 +146,7 @@ fn hexadecimal(digits: &[u8]) -> Option<u32> {
     })
 }
 
-/// The bytes that Python's `text.encode(codec)` returns, for the codecs that pickles of bytes use; `None` for other codecs.
+/// Returns the bytes that Python's `text.encode(codec)` returns, for the codecs that pickles of bytes use; `None` for other codecs.
 pub(super) fn encode<'a>(text: &Cow<'a, str>, codec: &str) -> Option<Cow<'a, [u8]>> {
     let latin = matches!(codec, "latin1" | "latin-1" | "iso-8859-1");
     let same = text.is_ascii() && (latin || codec == "ascii") || matches!(codec, "utf-8" | "utf8");

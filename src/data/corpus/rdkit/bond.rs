@@ -43,7 +43,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The order of a `BondType`. RDKit's bonds without an order (unspecified, zero, hydrogen) and of unusual orders (one and a half,
+/// Returns the order of a `BondType`. RDKit's bonds without an order (unspecified, zero, hydrogen) and of unusual orders (one and a half,
 /// three-centre) become [`Order::Any`].
 fn order(kind: u8) -> Order {
     match kind {

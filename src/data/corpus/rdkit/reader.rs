@@ -16,7 +16,7 @@ pub(super) struct Reader<'c, 'a> {
 }
 
 impl<'a> Reader<'_, 'a> {
-    /// Whether the molecule's format version is this one or newer.
+    /// Returns whether the molecule's format version is this one or newer.
     pub(super) fn since(&self, major: i32, minor: i32, patch: i32) -> bool {
         self.version >= (major, minor, patch)
     }
@@ -87,7 +87,7 @@ impl<'a> Reader<'_, 'a> {
         self.skip(length, 1)
     }
 
-    /// The number of items to allocate for, if the file declares `count` items and each takes at least `size` bytes.
+    /// Returns the number of items to allocate for, if the file declares `count` items and each takes at least `size` bytes.
     pub(super) fn capacity(&self, count: usize, size: usize) -> usize {
         count.min(self.cursor.remaining() / size)
     }

@@ -1,7 +1,7 @@
 use super::*;
 use drift_core::chem::{Atom, Bond, Order};
 
-/// The head of a molecule of this version and size.
+/// Returns the head of a molecule of this version and size.
 fn head(version: Version, atoms: i32, bonds: i32) -> Vec<u8> {
     let mut bytes = 0xDEAD_BEEF_u32.to_le_bytes().to_vec();
     for number in [0, version.0, version.1, version.2, atoms, bonds] {
@@ -11,7 +11,7 @@ fn head(version: Version, atoms: i32, bonds: i32) -> Vec<u8> {
     bytes
 }
 
-/// One carbon with this flag byte, and what follows it.
+/// Returns one carbon with this flag byte, and what follows it.
 fn carbon(flags: u8, more: &[u8]) -> Vec<u8> {
     [&[1, 6, flags, 0, 0, 0, 0], more].concat()
 }

@@ -27,8 +27,8 @@ impl Dimension {
     }
 }
 
-/// Why the atoms are those of a drawing; `None` for a conformer. `second_line` is that of the mol block, `has_wedges` whether some
-/// bond is drawn as a wedge.
+/// Returns why the atoms are those of a drawing; `None` for a conformer. `second_line` is that of the mol block, `has_wedges` whether
+/// some bond is drawn as a wedge.
 ///
 /// The rules are those by which RDKit sets `Is3D` (`calculate3dFlag` in `MolFileParser.cpp`): coordinates outside the plane z = 0
 /// are three-dimensional whatever the code says, and a planar molecule is a conformer if its code is `3D` and it has no wedges.

@@ -7,7 +7,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of this line.
+    /// Returns the fields of this line.
     pub(super) fn new(line: &'a str) -> Self {
         Fields { rest: line }
     }
@@ -48,14 +48,14 @@ pub(super) struct Keyword<'a> {
 }
 
 impl<'a> Keyword<'a> {
-    /// The keyword of a field; `None` for a field of another form.
+    /// Returns the keyword of a field; `None` for a field of another form.
     pub(super) fn of(field: &'a str) -> Option<Self> {
         let (name, value) = field.split_once('=')?;
         let inside = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
         Some(Keyword { name, value: inside.unwrap_or(value) })
     }
 
-    /// Whether it has this name.
+    /// Returns whether it has this name.
     pub(super) fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }

@@ -183,8 +183,8 @@ impl Group {
         Ok(())
     }
 
-    /// The positions of its atoms with the values of its data, `3;;1`; a blank value is 0. Like RDKit, data with too few values is
-    /// ignored.
+    /// Returns the positions of its atoms with the values of its data, `3;;1`; a blank value is 0. Like RDKit, data with too few values
+    /// is ignored.
     fn values(&self, table: &Table) -> Result<Vec<(usize, i32)>, String> {
         let mut found = Vec::new();
         for data in &self.data {
@@ -212,7 +212,7 @@ impl Group {
     }
 }
 
-/// The columns of a line from `from` to before `to`, as far as the line has them.
+/// Returns the columns of a line from `from` to before `to`, as far as the line has them.
 fn columns(line: &str, from: usize, to: usize) -> &str {
     line.get(from..to.min(line.len())).unwrap_or("")
 }
@@ -221,7 +221,7 @@ fn numbers(text: &str) -> Option<Vec<u64>> {
     text.split_ascii_whitespace().map(|field| field.parse().ok()).collect()
 }
 
-/// The numbers of `(count number …)`.
+/// Returns the numbers of `(count number …)`.
 fn list(text: &str) -> Option<Vec<u64>> {
     let all = numbers(text.strip_prefix('(')?.strip_suffix(')')?)?;
     let (count, numbers) = all.split_first()?;

@@ -117,7 +117,7 @@ pub(super) fn push_v3000_bond(line: &str, table: &mut Table) -> Result<(), Strin
     table.bond(FileBond { kind, atoms, index })
 }
 
-/// The first `N` fields of a line, if they are numbers.
+/// Returns the first `N` fields of a line, if they are numbers.
 pub(super) fn numbers<T: FromStr + Copy + Default, const N: usize>(line: &str) -> Option<[T; N]> {
     let (mut numbers, mut fields) = ([T::default(); N], line.split_ascii_whitespace());
     for number in &mut numbers {

@@ -26,7 +26,7 @@ impl Places {
         self.count += 1;
     }
 
-    /// The position of an index, if something has it.
+    /// Returns the position of an index, if something has it.
     pub(super) fn get(&self, index: u64) -> Option<usize> {
         let place = match &self.map {
             Some(map) => *map.get(&index)?,

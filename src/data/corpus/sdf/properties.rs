@@ -97,7 +97,7 @@ impl Table {
     }
 }
 
-/// The lines to skip after `S  SKP`; other lines that begin with `S` have none.
+/// Returns the lines to skip after `S  SKP`; other lines that begin with `S` have none.
 fn skipped_lines(line: &str) -> Result<TextLines, String> {
     let Some(count) = line.strip_prefix("S  SKP") else { return Ok(TextLines(0)) };
     let count = count.trim().parse();

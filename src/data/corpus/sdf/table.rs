@@ -92,17 +92,17 @@ impl Table {
         Ok(())
     }
 
-    /// The position of an atom by its index in the file.
+    /// Returns the position of an atom by its index in the file.
     pub(super) fn atom(&self, index: u64) -> Option<usize> {
         self.atom_places.get(index)
     }
 
-    /// The position of a bond by its index in the file.
+    /// Returns the position of a bond by its index in the file.
     pub(super) fn bond_at(&self, index: u64) -> Option<usize> {
         self.bond_places.get(index)
     }
 
-    /// Whether the type of a bond states no order, and no other line does so far.
+    /// Returns whether the type of a bond states no order, and no other line does so far.
     pub(super) fn is_open(&self, bond: usize) -> bool {
         self.open_bonds.contains_key(&bond)
     }
@@ -122,7 +122,7 @@ impl Table {
         aromatic
     }
 
-    /// The number of bonds so far.
+    /// Returns the number of bonds so far.
     pub(super) fn bonds(&self) -> usize {
         self.structure.bonds.len()
     }
@@ -169,7 +169,7 @@ pub(super) struct FileBond {
     pub index: Option<u64>,
 }
 
-/// An atom of the given element and symbol.
+/// Returns an atom of the given element and symbol.
 ///
 /// # Errors
 /// A reason: a charge, mass number or radical that no atom can have.
@@ -191,7 +191,7 @@ pub(super) fn atom(element: u8, symbol: &str, notes: Notes) -> Result<Atom, Stri
     })
 }
 
-/// The mass number for a difference to the periodic table. RDKit counts from the most common isotope.
+/// Returns the mass number for a difference to the periodic table. RDKit counts from the most common isotope.
 ///
 /// # Errors
 /// A reason: the mass number would be negative.
@@ -204,7 +204,7 @@ pub(super) fn mass(element: u8, difference: i32) -> Result<i32, String> {
     }
 }
 
-/// The charge for a V2000 code: 1 is +3, 7 is -3. Code 4, a radical, is charge 0, as in RDKit.
+/// Returns the charge for a V2000 code: 1 is +3, 7 is -3. Code 4, a radical, is charge 0, as in RDKit.
 pub(super) fn coded_charge(code: i32) -> i32 {
     if code == 0 { 0 } else { 4i32.saturating_sub(code) }
 }
@@ -214,22 +214,22 @@ pub(super) fn at_most(bonds: usize) -> Result<usize, String> {
     if bonds > MAX_BONDS { Err(format!("{bonds} bonds; at most {MAX_BONDS} are read")) } else { Ok(bonds) }
 }
 
-/// The charge, if an atom can have it.
+/// Returns the charge, if an atom can have it.
 pub(super) fn charge(charge: i32) -> Result<i32, String> {
     i8::try_from(charge).map(i32::from).map_err(|_| format!("a charge of {charge}"))
 }
 
-/// The mass number, if an atom can have it.
+/// Returns the mass number, if an atom can have it.
 pub(super) fn isotope(mass: i32) -> Result<u32, String> {
     u16::try_from(mass).map(u32::from).map_err(|_| format!("a mass number of {mass}"))
 }
 
-/// The number of hydrogens, if an atom can have it.
+/// Returns the number of hydrogens, if an atom can have it.
 pub(super) fn hydrogens(count: i32) -> Result<u32, String> {
     u8::try_from(count).map(u32::from).map_err(|_| format!("an atom with {count} hydrogens"))
 }
 
-/// The number of unpaired electrons for a radical code: two for singlets and triplets, one for doublets.
+/// Returns the number of unpaired electrons for a radical code: two for singlets and triplets, one for doublets.
 pub(super) fn radicals(code: i32) -> Result<u32, String> {
     match code {
         0 => Ok(0),
@@ -239,7 +239,7 @@ pub(super) fn radicals(code: i32) -> Result<u32, String> {
     }
 }
 
-/// The order of a bond type. Queries and unknown types have none.
+/// Returns the order of a bond type. Queries and unknown types have none.
 fn order(kind: u64) -> Option<Order> {
     match kind {
         1 => Some(Order::Single),
@@ -251,7 +251,7 @@ fn order(kind: u64) -> Option<Order> {
     }
 }
 
-/// Why a bond of this type is refused.
+/// Returns why a bond of this type is refused.
 fn no_order(kind: u64) -> String {
     let meaning = match kind {
         5 => " (single or double)",
@@ -264,7 +264,7 @@ fn no_order(kind: u64) -> String {
     format!("bond type {kind}{meaning} states no bond order; 1 to 3 do, 4 is aromatic, 9 dative")
 }
 
-/// The contribution of a bond to the valence of one of its atoms, in halves (`Bond::getValenceContrib`).
+/// Returns the contribution of a bond to the valence of one of its atoms, in halves (`Bond::getValenceContrib`).
 fn half_valences(bond: &Bond, atom: usize) -> i32 {
     if bond.order == Order::Aromatic { 3 } else { 2 * bond.valence(atom).cast_signed() }
 }

@@ -116,7 +116,7 @@ fn v2000_is_whole() {
     }
 }
 
-/// The tables of the molecules of a text, or why there is none.
+/// Returns the tables of the molecules of a text, or why there is none.
 fn structures(text: &str) -> Vec<Result<Graph, String>> {
     let mut reader = text.as_bytes();
     let mut records = Records { lines: Lines::new(&mut reader), end: End::No };

@@ -25,7 +25,7 @@ impl Column {
         Ok(Column { field, dataset, pending: Vec::new(), chunks: 0 })
     }
 
-    /// The number of rows so far.
+    /// Returns the number of rows so far.
     pub(super) fn rows(&self) -> usize {
         self.chunks * self.field.chunk_rows() + self.pending.len() / (self.field.element * self.field.width)
     }
@@ -43,7 +43,7 @@ impl Column {
         (self.pending.len() == CHUNK_BYTES).then(|| self.chunk())
     }
 
-    /// The last, unfinished chunk, padded with zeros; `None` if there is none.
+    /// Returns the last, unfinished chunk, padded with zeros; `None` if there is none.
     pub(super) fn last(&mut self) -> Option<Chunk> {
         if self.pending.is_empty() {
             return None;

@@ -60,7 +60,7 @@ impl Compressor {
         Ok(())
     }
 
-    /// Whether the maximum number of chunks is in flight. This bounds the memory.
+    /// Returns whether the maximum number of chunks is in flight. This bounds the memory.
     pub(super) fn full(&self) -> bool {
         self.sent - self.taken >= AHEAD * self.workers.len()
     }
@@ -159,7 +159,7 @@ fn deflated(deflate: &mut Compress, bytes: &[u8], out: &mut Vec<u8>) -> io::Resu
     }
 }
 
-/// The checksum of RFC 1950: `1 + Σ byte`, and the sum of the partial sums, modulo 65,521.
+/// Returns the checksum of RFC 1950: `1 + Σ byte`, and the sum of the partial sums, modulo 65,521.
 fn adler32(bytes: &[u8]) -> u32 {
     const MODULUS: u32 = 65_521;
     let (mut low, mut high) = (1u32, 0u32);
@@ -175,7 +175,7 @@ fn adler32(bytes: &[u8]) -> u32 {
     high << 16 | low
 }
 
-/// Whether two bytes drawn from `plane` are equal hardly more often than random bytes, 1 in 256 times.
+/// Returns whether two bytes drawn from `plane` are equal hardly more often than random bytes, 1 in 256 times.
 fn looks_random(plane: &[u8]) -> bool {
     let mut counts = [0u64; 256];
     for &byte in plane {

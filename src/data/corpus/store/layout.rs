@@ -9,7 +9,7 @@ pub const SCHEMA: &str = "drift.corpus/1";
 /// The part of [`SCHEMA`] that stays the same in every version.
 pub(crate) const SCHEMA_NAME: &str = "drift.corpus/";
 
-/// The value of the root attribute `unit`: `1e-4 angstrom` for four decimals. Other encodings store their own units, and the
+/// Returns the value of the root attribute `unit`: `1e-4 angstrom` for four decimals. Other encodings store their own units, and the
 /// attribute `encoding` states the encoding.
 pub(crate) fn unit(encoding: Encoding) -> String {
     if encoding.is_decimal() { format!("1e-{} angstrom", encoding.precision()) } else { OWN_UNIT.to_owned() }
@@ -18,7 +18,7 @@ pub(crate) fn unit(encoding: Encoding) -> String {
 /// The value of `unit` if values are in the units of an encoding.
 pub(crate) const OWN_UNIT: &str = "of the encoding";
 
-/// The inverse of [`unit`] for decimals; `None` for any other text.
+/// Returns the inverse of [`unit`] for decimals; `None` for any other text.
 pub(crate) fn precision_of(unit: &str) -> Option<Precision> {
     unit.strip_prefix("1e-")?.strip_suffix(" angstrom")?.parse().ok()
 }
@@ -48,7 +48,7 @@ impl Field {
         Field { column, path, element, width }
     }
 
-    /// The number of rows in a full chunk.
+    /// Returns the number of rows in a full chunk.
     pub(crate) fn chunk_rows(self) -> usize {
         CHUNK_BYTES / (self.element * self.width)
     }
@@ -87,7 +87,7 @@ pub(crate) fn flags(order: AtomOrder, written: DecimalForms) -> u8 {
         | bit(written.stripped, WRITTEN_STRIPPED)
 }
 
-/// The inverse of [`flags`]; `None` for bits that this version does not define.
+/// Returns the inverse of [`flags`]; `None` for bits that this version does not define.
 pub(crate) fn from_flags(bits: u8) -> Option<(AtomOrder, DecimalForms)> {
     if bits & !(SMILES_ORDER | WRITTEN_FIXED | WRITTEN_STRIPPED) != 0 {
         return None;

@@ -147,7 +147,7 @@ impl StoreWriter {
         self.output.take().ok_or_else(|| Error::internal(self.target.display(), "finished twice"))
     }
 
-    /// The row of a conformer's molecule; a new row if the molecule was not seen recently.
+    /// Returns the row of a conformer's molecule; a new row if the molecule was not seen recently.
     fn molecule(&mut self, conformer: &Conformer) -> Result<u32> {
         if let Some(row) = self.recent.find(conformer) {
             return Ok(row);

@@ -73,30 +73,30 @@ impl FirstLine {
     }
 }
 
-/// Whether a field of a first line may be the name of a column: short, and not a number.
+/// Returns whether a field of a first line may be the name of a column: short, and not a number.
 fn is_name(field: &str) -> bool {
     field.len() <= 64 && !field.contains("]<") && field.trim().parse::<f64>().is_err()
 }
 
 impl Header {
-    /// The fields of a line; `None` if they are broken.
+    /// Returns the fields of a line; `None` if they are broken.
     fn split(line: &[u8], delimiter: u8) -> Option<Self> {
         let columns = Fields::new(line, delimiter)
             .map(|field| Some(std::str::from_utf8(&field.ok()?).ok()?.trim().to_owned()));
         Some(Header { delimiter, columns: columns.collect::<Option<Vec<_>>>()?, line: Vec::new() })
     }
 
-    /// The position of a column.
+    /// Returns the position of a column.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }
 
-    /// The columns that may hold texts, best first.
+    /// Returns the columns that may hold texts, best first.
     fn text_columns(&self) -> impl Iterator<Item = usize> {
         TEXT_FIELDS.into_iter().filter_map(|name| self.place(name))
     }
 
-    /// The columns as a message shows them.
+    /// Returns the columns as a message shows them.
     pub(crate) fn shown(&self) -> String {
         let names =
             self.columns.iter().take(COLUMNS_SHOWN).map(|name| format!("`{}`", shortened_end(name, 40)));
@@ -104,7 +104,7 @@ impl Header {
         format!("{}{more}", names.collect::<Vec<_>>().join(", "))
     }
 
-    /// The positions of the columns that a filter asks for.
+    /// Returns the positions of the columns that a filter asks for.
     ///
     /// # Errors
     /// If the table lacks one of them.
@@ -119,7 +119,7 @@ impl Header {
     }
 }
 
-/// What is wrong with a table that has no texts, or no header, and what to do.
+/// Returns what is wrong with a table that has no texts, or no header, and what to do.
 pub(crate) fn problem(first: &FirstLine) -> Option<(String, String)> {
     match first {
         FirstLine::NoText(header) => {

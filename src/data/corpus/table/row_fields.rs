@@ -14,12 +14,12 @@ pub(crate) struct Fields<'r> {
 }
 
 impl<'r> Fields<'r> {
-    /// The fields of a row without its line end.
+    /// Returns the fields of a row without its line end.
     pub(crate) fn new(row: &'r [u8], delimiter: u8) -> Self {
         Fields { rest: Some(row), delimiter }
     }
 
-    /// A field whose text begins behind its first quote.
+    /// Returns a field whose text begins behind its first quote.
     fn quoted(&mut self, rest: &'r [u8]) -> Result<Cow<'r, [u8]>, String> {
         let mut from = 0;
         let mut has_quotes = false;

@@ -21,7 +21,7 @@ pub(crate) struct RowPlace {
 }
 
 impl RowPlace {
-    /// Whether this is an empty line, which is no row.
+    /// Returns whether this is an empty line, which is no row.
     pub(crate) fn is_blank(&self) -> bool {
         self.start == self.end && self.state == RowState::Whole
     }
@@ -45,7 +45,7 @@ pub(crate) struct RowBlock {
 }
 
 impl RowBlock {
-    /// The bytes of a row with its line end.
+    /// Returns the bytes of a row with its line end.
     pub(super) fn with_line_end(&self, place: &RowPlace) -> &[u8] {
         let behind = &self.bytes[place.end..];
         let end =
@@ -88,7 +88,7 @@ impl<R: BufRead> RowBlocks<R> {
         RowBlocks { reader, delimiter, columns, buffer: Vec::new(), line: 2, at_end: false }
     }
 
-    /// The next rows; `None` at the end.
+    /// Returns the next rows; `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<RowBlock>> {
         let mut block = RowBlock::default();
         let mut start = 0;
@@ -141,7 +141,8 @@ impl<R: BufRead> RowBlocks<R> {
         Ok(n > 0)
     }
 
-    /// The end of a row whose quotes are closed. Two lines that were cut within quotes may look like a row, but not of all columns.
+    /// Returns the end of a row whose quotes are closed. Two lines that were cut within quotes may look like a row, but not of all
+    /// columns.
     fn whole(&self, start: usize, end: usize, lines: u64) -> RowEnd {
         let row = &self.buffer[start..end];
         let row = row.strip_suffix(b"\r").unwrap_or(row);
@@ -191,7 +192,7 @@ impl<R: BufRead> RowBlocks<R> {
     }
 }
 
-/// The fields of a row, as many as the header has.
+/// Returns the fields of a row, as many as the header has.
 ///
 /// # Errors
 /// A reason: the row is too long or broken, has another number of fields, or is not UTF-8.

@@ -11,7 +11,7 @@ fn header(text: &str) -> Header {
     }
 }
 
-/// The first coordinate of each conformer, and the skipped records with their reasons.
+/// Returns the first coordinate of each conformer, and the skipped records with their reasons.
 fn read_text(text: &str) -> (Vec<i64>, Vec<String>) {
     let batch = read_all(read, text);
     let first = batch.conformers.iter().map(|c| i64::from(c.coordinates[0][0]) / 10_000).collect();

@@ -30,17 +30,17 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// Its prompt and its text.
+    /// Returns its prompt and its text.
     pub(super) fn record(&self) -> String {
         prompt(&self.smiles) + &self.text
     }
 
-    /// Its SMILES, if RDKit would write it so.
+    /// Returns its SMILES, if RDKit would write it so.
     pub(super) fn canonical_smiles(&self) -> Option<&str> {
         (!self.is_foreign).then_some(&self.smiles)
     }
 
-    /// Its SMILES, if RDKit would write it differently.
+    /// Returns its SMILES, if RDKit would write it differently.
     pub(super) fn foreign_smiles(&self) -> Option<&str> {
         self.is_foreign.then_some(&self.smiles)
     }
@@ -63,7 +63,7 @@ impl ItemReader {
         ItemReader { encoding, number: 0, notes: BTreeMap::new() }
     }
 
-    /// The items of a batch, in order.
+    /// Returns the items of a batch, in order.
     pub(super) fn items(&mut self, kept: &KeptBatch, counter: Counter<'_>) -> Result<Vec<Item>> {
         let mut named = SmilesOfConformers::default();
         let mut items: Vec<Item> = Vec::with_capacity(kept.batch.conformers.len());
@@ -88,7 +88,7 @@ impl ItemReader {
     }
 }
 
-/// The name that a conformer has in its file.
+/// Returns the name that a conformer has in its file.
 fn name(kept: &KeptBatch, at: usize) -> Option<Arc<str>> {
     let cells = kept.batch.cells.get(at).into_iter().flatten();
     kept.batch.conformers[at].id.clone().or_else(|| cells.flatten().next().cloned())

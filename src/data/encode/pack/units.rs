@@ -166,7 +166,7 @@ impl Packing<'_> {
     }
 }
 
-/// The indices of the last conformers of up to `most` molecules, nearest first. Conformers of a molecule follow one another.
+/// Returns the indices of the last conformers of up to `most` molecules, nearest first. Conformers of a molecule follow one another.
 pub(super) fn last_of_molecules(items: &[Item], most: usize) -> Vec<usize> {
     let mut found: Vec<usize> = Vec::new();
     for at in (0..items.len()).rev() {
@@ -180,7 +180,7 @@ pub(super) fn last_of_molecules(items: &[Item], most: usize) -> Vec<usize> {
     found
 }
 
-/// A unit of the last conformer as a target, and the conformers of other molecules before it that fit.
+/// Returns a unit of the last conformer as a target, and the conformers of other molecules before it that fit.
 pub(super) fn by_examples(items: &[Item], most: usize, counter: Counter<'_>) -> Result<Unit> {
     let Some((target, before)) = items.split_last() else {
         return Err(Error::internal("a packed unit", "it has no target"));

@@ -63,7 +63,7 @@ impl DeviceRow {
     /// The bit that marks a forced token in a row's text.
     pub const FORCED: u32 = 1 << 31;
 
-    /// A row that continues a prompt with at most `most` new tokens. `place` is the place where the texts of the molecule begin
+    /// Returns a row that continues a prompt with at most `most` new tokens. `place` is the place where the texts of the molecule begin
     /// ([`DeviceTable::start`]).
     pub fn new(noise: &Noise, molecule: u32, place: u32, prompt: RowPrompt, most: u32) -> Self {
         let RowPrompt { read: base, unread } = prompt;
@@ -71,14 +71,14 @@ impl DeviceRow {
         DeviceRow { key, molecule, at: 0, place, count: unread, read: 0, most, base, prompt: unread }
     }
 
-    /// A row for one draw from a whole vocabulary, of the token at `position` of its text.
+    /// Returns a row for one draw from a whole vocabulary, of the token at `position` of its text.
     pub(super) fn drawing(noise: &Noise, position: u32) -> Self {
         let row = DeviceRow::new(noise, 0, 0, RowPrompt { read: 0, unread: 1 }, 1);
         // The device also counts modulo 2³², so the row's one token gets `position` although it comes first.
         DeviceRow { prompt: 1u32.wrapping_sub(position), ..row }
     }
 
-    /// The range of written tokens in the text of a row, given the row's words in device memory.
+    /// Returns the range of written tokens in the text of a row, given the row's words in device memory.
     pub(super) fn written_in(words: &[u32]) -> Range<usize> {
         // The key, `molecule`, `at` and `place` come before these words.
         match words {
@@ -87,14 +87,14 @@ impl DeviceRow {
         }
     }
 
-    /// A row from its words in device memory; `None` if their number is wrong.
+    /// Returns a row from its words in device memory; `None` if their number is wrong.
     pub(super) fn from_words(words: &[u32]) -> Option<Self> {
         let (key, rest) = words.split_first_chunk::<8>()?;
         let [molecule, at, place, count, read, most, base, prompt] = *<&[u32; 8]>::try_from(rest).ok()?;
         Some(DeviceRow { key: *key, molecule, at, place, count, read, most, base, prompt })
     }
 
-    /// The words of the row in device memory.
+    /// Returns the words of the row in device memory.
     pub fn words(&self) -> [u32; 16] {
         let DeviceRow { key, molecule, at, place, count, read, most, base, prompt } = *self;
         let rest = [molecule, at, place, count, read, most, base, prompt];
@@ -145,7 +145,7 @@ impl From<&Sampling> for DrawArguments {
 }
 
 impl DrawArguments {
-    /// The bytes of the kernel argument.
+    /// Returns the bytes of the kernel argument.
     pub fn bytes(&self) -> Vec<u8> {
         let numbers = [self.temperature, self.top_p, self.log_min_p].map(f64::to_le_bytes).concat();
         [numbers, words(&[self.top_k, 0, 0, 0])].concat()
@@ -181,7 +181,7 @@ impl TableArguments {
         Ok(TableArguments { arrays, states: table.states(), known: table.known, unused: [0; 4] })
     }
 
-    /// The bytes of the kernel argument.
+    /// Returns the bytes of the kernel argument.
     pub fn bytes(&self) -> Vec<u8> {
         [addresses(&self.arrays), words(&[self.states, self.known, 0, 0, 0, 0])].concat()
     }
@@ -208,7 +208,7 @@ pub struct BatchArguments {
 }
 
 impl BatchArguments {
-    /// The bytes of the kernel argument.
+    /// Returns the bytes of the kernel argument.
     pub fn bytes(&self) -> Vec<u8> {
         let BatchArguments { rows, texts, ends, ended, work, count, stride } = *self;
         [addresses(&[rows, texts, ends, ended, work]), words(&[count, stride])].concat()
@@ -234,7 +234,7 @@ impl WorkDone {
     /// The number of counters.
     pub const NUMBERS: usize = 5;
 
-    /// The counters as they are in device memory.
+    /// Returns the counters as they are in device memory.
     pub fn from_numbers(numbers: [u64; WorkDone::NUMBERS]) -> Self {
         let [row_passes, positions, keys_read, keys_seen, choices] = numbers;
         WorkDone { row_passes, positions, keys_read, keys_seen, choices }
@@ -254,12 +254,12 @@ pub struct SumsArguments {
 }
 
 impl SumsArguments {
-    /// A result without parts.
+    /// Returns a result without parts.
     pub fn whole(from: u64) -> Self {
         SumsArguments { from, parts: 0, stride: 0 }
     }
 
-    /// The bytes of the kernel argument.
+    /// Returns the bytes of the kernel argument.
     pub fn bytes(&self) -> Vec<u8> {
         [addresses(&[self.from]), words(&[self.parts, self.stride])].concat()
     }
@@ -298,7 +298,7 @@ pub struct AttentionArguments {
 }
 
 impl AttentionArguments {
-    /// The bytes of the kernel argument.
+    /// Returns the bytes of the kernel argument.
     pub fn bytes(&self) -> Vec<u8> {
         let a = *self;
         let arrays = [a.keys, a.values, a.cosines, a.sines, a.query_norm, a.key_norm, a.parts, a.tickets];
@@ -311,7 +311,7 @@ impl AttentionArguments {
     }
 }
 
-/// The bytes of an address as a kernel argument.
+/// Returns the bytes of an address as a kernel argument.
 pub(super) fn argument(address: u64) -> Vec<u8> {
     address.to_le_bytes().to_vec()
 }
@@ -320,7 +320,7 @@ fn addresses(addresses: &[u64]) -> Vec<u8> {
     addresses.iter().flat_map(|address| address.to_le_bytes()).collect()
 }
 
-/// The bytes of numbers as kernel arguments, or in device memory.
+/// Returns the bytes of numbers as kernel arguments, or in device memory.
 pub(super) fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

@@ -74,7 +74,7 @@ pub(super) fn told_with<T>(
     done.map_err(|error| Error::input(place, format!("{what}: {}", said(error)), remedy))
 }
 
-/// The name and description of an error of the driver.
+/// Returns the name and description of an error of the driver.
 pub(super) fn said(error: DriverError) -> String {
     let text = |text: Result<&CStr, DriverError>| text.map(|text| text.to_string_lossy().into_owned()).ok();
     match (text(error.error_name()), text(error.error_string())) {
@@ -84,13 +84,13 @@ pub(super) fn said(error: DriverError) -> String {
     }
 }
 
-/// The compiler option for a compute capability. On Hopper it is `sm_90a`, which the tests compile too.
+/// Returns the compiler option for a compute capability. On Hopper it is `sm_90a`, which the tests compile too.
 fn architecture((major, minor): (i32, i32)) -> String {
     let suffix = if (major, minor) == (9, 0) { "a" } else { "" };
     format!("--gpu-architecture=sm_{major}{minor}{suffix}")
 }
 
-/// The major and minor version of NVRTC.
+/// Returns the major and minor version of NVRTC.
 fn nvrtc_version() -> Result<(i32, i32)> {
     let (mut major, mut minor) = (0, 0);
     // SAFETY: NVRTC writes one number to each address.
@@ -99,7 +99,7 @@ fn nvrtc_version() -> Result<(i32, i32)> {
     Ok((major, minor))
 }
 
-/// The newest CUDA version that the driver supports.
+/// Returns the newest CUDA version that the driver supports.
 pub(super) fn driver_version() -> String {
     let mut version = 0;
     // SAFETY: the driver writes one number to this address.
@@ -109,7 +109,7 @@ pub(super) fn driver_version() -> String {
     }
 }
 
-/// The error for kernels that the driver refused.
+/// Returns the error for kernels that the driver refused.
 fn not_taken(place: &str, nvrtc: &str, error: DriverError) -> Error {
     if error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
         let problem = format!("{place} has no room for the kernels");
@@ -138,7 +138,7 @@ impl Compilation {
         format!("NVRTC {}.{}", self.nvrtc.0, self.nvrtc.1)
     }
 
-    /// The file that keeps the result, if the user has a cache folder.
+    /// Returns the file that keeps the result, if the user has a cache folder.
     fn file(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         let folder = folder_by(variable)?;
         let all = format!("{}\0{}\0{}", self.version(), self.options.join("\0"), self.source);
@@ -146,7 +146,7 @@ impl Compilation {
         Some(folder.join("kernels").join(format!("{}.cubin", &hash[..NAME_CHARACTERS])))
     }
 
-    /// The cubin, compiled only once in this process, because both the self-check and the run after it start the device.
+    /// Returns the cubin, compiled only once in this process, because both the self-check and the run after it start the device.
     fn run_once(&self) -> Result<Vec<u8>> {
         static COMPILED: Mutex<Vec<(Compilation, Vec<u8>)>> = Mutex::new(Vec::new());
         // If a thread panicked, the list that it left is still complete.
@@ -169,7 +169,7 @@ impl Compilation {
         program.cubin().map_err(|error| self.failed(error, ""))
     }
 
-    /// The error for a failed compilation, with the first line of the compiler's log that contains an error.
+    /// Returns the error for a failed compilation, with the first line of the compiler's log that contains an error.
     fn failed(&self, error: NvrtcError, log: &str) -> Error {
         let mut lines = log.lines().filter(|line| !line.trim().is_empty());
         let line = lines.clone().find(|line| line.contains("error")).or_else(|| lines.next());
@@ -207,7 +207,7 @@ impl Program {
         unsafe { result::compile_program(self.handle, options) }
     }
 
-    /// The compiler's log; empty if it cannot be read.
+    /// Returns the compiler's log; empty if it cannot be read.
     fn log(&self) -> String {
         // SAFETY: the program exists until `self` is dropped.
         let log = unsafe { result::get_program_log(self.handle) }.unwrap_or_default();
@@ -217,7 +217,7 @@ impl Program {
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// The machine code, after the compilation.
+    /// Returns the machine code, after the compilation.
     fn cubin(&self) -> Result<Vec<u8>, NvrtcError> {
         let mut bytes = 0;
         // SAFETY: the program exists until `self` is dropped, and NVRTC writes one number.
@@ -236,7 +236,7 @@ impl Drop for Program {
     }
 }
 
-/// The cubin of a kept file, if it is intact. The driver is not told its length, so a truncated or modified cubin must not reach
+/// Returns the cubin of a kept file, if it is intact. The driver is not told its length, so a truncated or modified cubin must not reach
 /// it.
 fn kept(file: &Path) -> Option<Vec<u8>> {
     let mut cubin = std::fs::read(file).ok()?;

@@ -117,7 +117,7 @@ impl Driver {
         Ok(driver)
     }
 
-    /// The same driver with kernels that begin before the previous ones have ended, if the GPU supports that.
+    /// Returns the same driver with kernels that begin before the previous ones have ended, if the GPU supports that.
     ///
     /// # Errors
     /// If the kernels cannot be set up for it.
@@ -166,7 +166,7 @@ impl Driver {
         told(&self.name, "a copy to the GPU failed", copied)
     }
 
-    /// The error for a failed allocation of `what`.
+    /// Returns the error for a failed allocation of `what`.
     fn no_room(&self, what: &str, error: DriverError) -> Error {
         if error.0 != CUresult::CUDA_ERROR_OUT_OF_MEMORY {
             return Error::input(&self.name, said(error), without_kernels());
@@ -376,17 +376,17 @@ fn bind_again(context: &CudaContext) {
     }
 }
 
-/// The remedy if steps cannot be recorded.
+/// Returns the remedy if steps cannot be recorded.
 fn without_graphs() -> String {
     format!("give {} drift-without-graphs", parameter::ENGINE)
 }
 
-/// The address of numbers of candle. This makes the stream wait until they are written; it is the same stream that wrote them.
+/// Returns the address of numbers of candle. This makes the stream wait until they are written; it is the same stream that wrote them.
 fn start_of<T>(numbers: &CudaSlice<T>, stream: &CudaStream) -> u64 {
     numbers.device_ptr(stream).0
 }
 
-/// The bytes of an argument as words, so that they are aligned for any number; a `Vec<u8>` may begin at any address.
+/// Returns the bytes of an argument as words, so that they are aligned for any number; a `Vec<u8>` may begin at any address.
 fn aligned(bytes: &[u8]) -> Vec<u64> {
     let word = |part: &[u8]| {
         let mut word = [0; 8];

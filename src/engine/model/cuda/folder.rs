@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The folder in which drift keeps data about devices: `drift` in `$XDG_CACHE_HOME` or in `~/.cache`; `None` if neither is known.
+/// Returns the folder in which drift keeps data about devices: `drift` in `$XDG_CACHE_HOME` or in `~/.cache`; `None` if neither is known.
 pub fn device_folder() -> Option<PathBuf> {
     folder_by(&|name| std::env::var_os(name))
 }

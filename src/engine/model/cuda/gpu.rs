@@ -12,7 +12,7 @@ pub use drift_data::generation::GpuIdentity;
 /// order of the calls. It also keeps the order with candle's work on the same device: earlier work of candle comes before, later
 /// work after. Memory is freed together with the device.
 pub trait Gpu {
-    /// The identity of the device and its kernels; `None` if later runs cannot rely on it.
+    /// Returns the identity of the device and its kernels; `None` if later runs cannot rely on it.
     fn identity(&self) -> Option<GpuIdentity> {
         None
     }
@@ -35,7 +35,7 @@ pub trait Gpu {
     /// If the device fails, also in the work of earlier calls.
     fn read(&mut self, address: u64, bytes: usize) -> Result<Vec<u8>>;
 
-    /// The address of the numbers of a candle tensor. The tensor is contiguous, is on this device, and outlives it.
+    /// Returns the address of the numbers of a candle tensor. The tensor is contiguous, is on this device, and outlives it.
     ///
     /// # Errors
     /// If the tensor is not contiguous or not on this device, or its type or alignment does not suit the kernels.

@@ -10,7 +10,7 @@ use super::compile::{driver_version, said};
 /// The file in which NVIDIA's Linux driver reports its version.
 const DRIVER_FILE: &str = "/proc/driver/nvidia/version";
 
-/// The combination for which a verdict on these kernels is valid. If the driver does not report a name, the identity contains the
+/// Returns the combination for which a verdict on these kernels is valid. If the driver does not report a name, the identity contains the
 /// error instead, so the verdict is valid only for the same error.
 pub(super) fn identity_of(
     context: &Arc<CudaContext>,
@@ -27,7 +27,7 @@ pub(super) fn identity_of(
     }
 }
 
-/// The version in the first line of the driver's file: `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun …`.
+/// Returns the version in the first line of the driver's file: `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun …`.
 fn own_version(text: &str) -> Option<String> {
     let is_version = |word: &&str| {
         word.contains('.') && word.chars().all(|character| character.is_ascii_digit() || character == '.')

@@ -86,7 +86,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// How many parts the positions of a row are split into: the fewer rows, the more parts per row.
+    /// Returns how many parts the positions of a row are split into: the fewer rows, the more parts per row.
     fn splits(&self, width: StepWidth) -> usize {
         let blocks = self.kv_heads * self.widths.rows(width);
         if width.reads_prompts { 1 } else { (ATTEND_BLOCKS / blocks).clamp(1, MOST_SPLITS) }
@@ -164,12 +164,12 @@ impl Layers {
         Ok(Layers { sizes, embedding, layers, norm, buffers })
     }
 
-    /// The slot of each row's last token, `[rows]`.
+    /// Returns the slot of each row's last token, `[rows]`.
     pub(super) fn lasts(&self) -> u64 {
         self.buffers.lasts
     }
 
-    /// The number of columns of a hidden state.
+    /// Returns the number of columns of a hidden state.
     pub(super) fn columns(&self) -> usize {
         self.sizes.hidden
     }

@@ -40,7 +40,7 @@ pub struct CudaLibrary {
     pub package: Option<String>,
 }
 
-/// All libraries that a drift built with CUDA needs, and their folders.
+/// Returns all libraries that a drift built with CUDA needs, and their folders.
 pub(crate) fn cuda_libraries() -> Vec<CudaLibrary> {
     let set = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let folders: Vec<PathBuf> =
@@ -61,7 +61,7 @@ pub(crate) fn cuda_libraries() -> Vec<CudaLibrary> {
         .collect()
 }
 
-/// The commands that install the missing libraries; `None` if none is missing.
+/// Returns the commands that install the missing libraries; `None` if none is missing.
 pub(crate) fn install_line(libraries: &[CudaLibrary]) -> Option<String> {
     let missing = || libraries.iter().filter(|library| library.folder.is_none());
     let mut packages: Vec<&str> = missing().filter_map(|library| library.package.as_deref()).collect();
@@ -85,7 +85,7 @@ fn has(folder: &Path, name: &str) -> bool {
     entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with(name))
 }
 
-/// The folder of a library in the loader's list, which contains paths as zero-terminated strings.
+/// Returns the folder of a library in the loader's list, which contains paths as zero-terminated strings.
 fn listed_in(list: &[u8], name: &str) -> Option<String> {
     let paths = list.split(|byte| *byte == 0).filter_map(|text| std::str::from_utf8(text).ok());
     let mut paths = paths.filter(|text| text.starts_with('/')).filter_map(|text| text.rsplit_once('/'));

@@ -4,8 +4,8 @@ use super::{DecodeStep, DeviceRow};
 use drift_core::error::{Error, Result};
 
 impl DecodeStep<'_> {
-    /// The logits of the last step, `[rows, head rows]`. For rows that did not choose a token they are from earlier steps, or have no
-    /// meaning.
+    /// Returns the logits of the last step, `[rows, head rows]`. For rows that did not choose a token they are from earlier steps, or
+    /// have no meaning.
     ///
     /// # Errors
     /// If the device fails, also in an earlier step.
@@ -14,7 +14,7 @@ impl DecodeStep<'_> {
         Ok(self.numbers(self.logits, count)?.into_iter().map(f32::from_bits).collect())
     }
 
-    /// The states of all rows.
+    /// Returns the states of all rows.
     ///
     /// # Errors
     /// If the device fails, also in an earlier step.
@@ -25,7 +25,7 @@ impl DecodeStep<'_> {
         rows.ok_or_else(|| Error::internal("the device", "a row of another size"))
     }
 
-    /// The first `count` tokens of a row's text, beginning with the unread end of its prompt. Forced tokens have the bit
+    /// Returns the first `count` tokens of a row's text, beginning with the unread end of its prompt. Forced tokens have the bit
     /// [`DeviceRow::FORCED`].
     ///
     /// # Errors

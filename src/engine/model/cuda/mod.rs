@@ -83,12 +83,12 @@ pub(crate) fn start(device: &Device, _config: &Config) -> Result<Box<dyn Gpu>> {
     Err(Error::input(device.name(), "this drift was built without CUDA", "build it with --features cuda"))
 }
 
-/// The remedy if the kernels do not run.
+/// Returns the remedy if the kernels do not run.
 pub(super) fn without_kernels() -> String {
     format!("give {} candle", parameter::ENGINE)
 }
 
-/// The size in bytes of a number of a type that the kernels support.
+/// Returns the size in bytes of a number of a type that the kernels support.
 ///
 /// # Errors
 /// If the kernels do not support the type.
@@ -133,7 +133,7 @@ pub struct KernelShape {
 }
 
 impl KernelShape {
-    /// The shape of a model.
+    /// Returns the shape of a model.
     ///
     /// # Errors
     /// If there are no kernels for it.
@@ -162,12 +162,12 @@ impl KernelShape {
         ))
     }
 
-    /// The source to compile. Messages of the compiler name the original files.
+    /// Returns the source to compile. Messages of the compiler name the original files.
     pub fn source() -> String {
         CUDA_SOURCES.iter().map(|(name, text)| format!("#line 1 \"{name}\"\n{text}\n")).collect()
     }
 
-    /// The macros, as compiler options.
+    /// Returns the macros, as compiler options.
     pub fn options(self) -> [String; 3] {
         [
             format!("-DDRIFT_BF16={}", u8::from(self.bf16)),

@@ -45,7 +45,7 @@ pub struct ProductArguments {
 }
 
 impl ProductArguments {
-    /// The bytes of the kernel argument.
+    /// Returns the bytes of the kernel argument.
     pub fn bytes(&self) -> Vec<u8> {
         let ProductArguments { x, weight, out, rows, terms, columns, unused } = *self;
         [[x, weight, out].map(argument).concat(), words(&[rows, terms, columns, unused])].concat()
@@ -53,14 +53,14 @@ impl ProductArguments {
 }
 
 impl Products {
-    /// The number of parts in which a kernel leaves the products with this matrix; `None` if no kernel can compute them.
+    /// Returns the number of parts in which a kernel leaves the products with this matrix; `None` if no kernel can compute them.
     fn parts(self, matrix: Matrix) -> Option<usize> {
         let bytes = matrix.terms * self.number_bytes;
         let fits = bytes > 0 && bytes.is_multiple_of(BLOCK_BYTES) && matrix.columns.is_multiple_of(TILE);
         (self.own && matrix.transposed && fits).then(|| bytes.div_ceil(PART_BYTES))
     }
 
-    /// The size in bytes of the parts of a product with this matrix, of at most `rows` rows; 0 if no kernel computes it.
+    /// Returns the size in bytes of the parts of a product with this matrix, of at most `rows` rows; 0 if no kernel computes it.
     pub(super) fn parts_bytes(self, matrix: Matrix, rows: usize) -> usize {
         4 * self.parts(matrix).unwrap_or(0) * rows.min(MOST_KERNEL_ROWS) * matrix.columns
     }

@@ -27,7 +27,7 @@ pub(super) struct Products {
 }
 
 impl Products {
-    /// The size in bytes of the result of a product with this matrix, for any number of rows up to `rows`.
+    /// Returns the size in bytes of the result of a product with this matrix, for any number of rows up to `rows`.
     pub(super) fn result_bytes(self, matrix: Matrix, rows: usize) -> usize {
         let whole = self.number_bytes * rows * matrix.columns;
         whole.max(self.parts_bytes(matrix, rows))

@@ -114,7 +114,7 @@ impl<'d> VocabularySampler<'d> {
         Ok(texts.chunks_exact(STRIDE).map(|text| text[DRAWN_AT]).collect())
     }
 
-    /// The address of a list of ids on the device; uploads it the first time.
+    /// Returns the address of a list of ids on the device; uploads it the first time.
     fn list(&mut self, ids: &[u32]) -> Result<u64> {
         if let Some(address) = self.lists.get(ids) {
             return Ok(*address);

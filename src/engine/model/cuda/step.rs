@@ -37,8 +37,8 @@ pub(crate) enum TokenRule<'t> {
 }
 
 impl TokenRule<'_> {
-    /// The number of slots of a step per row. A row needs one for its last token; under an automaton it gets another one for forced
-    /// runs, which is enough on average.
+    /// Returns the number of slots of a step per row. A row needs one for its last token; under an automaton it gets another one for
+    /// forced runs, which is enough on average.
     fn slots_of_row(self) -> usize {
         match self {
             TokenRule::Automaton(_) => 2,
@@ -202,12 +202,12 @@ impl<'d> DecodeStep<'d> {
         self.ends().map(drop)
     }
 
-    /// The sum of the slots of all steps so far.
+    /// Returns the sum of the slots of all steps so far.
     pub(crate) fn slots(&self) -> u64 {
         self.slots
     }
 
-    /// The number of rows of the LM head that a step reads.
+    /// Returns the number of rows of the LM head that a step reads.
     pub(crate) fn head_rows(&self) -> usize {
         self.head.known
     }
@@ -347,7 +347,7 @@ impl<'d> DecodeStep<'d> {
         }
     }
 
-    /// The end of each row after all steps so far; `None` for running rows.
+    /// Returns the end of each row after all steps so far; `None` for running rows.
     ///
     /// # Errors
     /// If the device failed in one of the steps.
@@ -356,7 +356,7 @@ impl<'d> DecodeStep<'d> {
         Ok(ends.into_iter().map(RowEnd::from_number).collect())
     }
 
-    /// The text that a row wrote.
+    /// Returns the text that a row wrote.
     ///
     /// # Errors
     /// If the device fails.
@@ -370,7 +370,7 @@ impl<'d> DecodeStep<'d> {
         Ok(WrittenText { tokens: written.iter().map(|token| token & !DeviceRow::FORCED).collect(), forced })
     }
 
-    /// The total work of all steps so far.
+    /// Returns the total work of all steps so far.
     ///
     /// # Errors
     /// If the device fails.
@@ -389,7 +389,7 @@ impl<'d> DecodeStep<'d> {
     }
 }
 
-/// The rules for choosing tokens, and the rows of the LM head that they need.
+/// Returns the rules for choosing tokens, and the rows of the LM head that they need.
 fn rules_and_head(gpu: &mut dyn Gpu, decoder: &Decoder, choosing: TokenRule<'_>) -> Result<(Rules, Head)> {
     let whole = decoder.head();
     let (vocab, hidden) = whole.dims2().map_err(failed)?;

@@ -24,34 +24,34 @@ pub(super) struct Widths {
 }
 
 impl Widths {
-    /// The widths for a batch of `rows` rows with `of_row` slots per running row.
+    /// Returns the widths for a batch of `rows` rows with `of_row` slots per running row.
     pub(super) fn new(rows: usize, of_row: usize) -> Self {
         Widths { of_row, rows }
     }
 
-    /// The largest number of slots of a step that reads no prompts.
+    /// Returns the largest number of slots of a step that reads no prompts.
     pub(super) fn few(self) -> usize {
         (self.of_row * self.rows).max(LEAST_SLOTS)
     }
 
-    /// The largest number of slots of any step.
+    /// Returns the largest number of slots of any step.
     pub(super) fn most(self) -> usize {
         self.few().max(MOST_SLOTS)
     }
 
-    /// All widths of steps that read no prompts.
+    /// Returns all widths of steps that read no prompts.
     pub(super) fn without_prompts(self) -> impl Iterator<Item = StepWidth> {
         let slots = std::iter::successors(Some(LEAST_SLOTS), |slots| Some(2 * slots));
         let widths = slots.take_while(move |slots| *slots < self.few()).chain([self.few()]);
         widths.map(|slots| StepWidth { slots, reads_prompts: false })
     }
 
-    /// The largest number of running rows in steps of a width without prompts.
+    /// Returns the largest number of running rows in steps of a width without prompts.
     pub(super) fn rows(self, width: StepWidth) -> usize {
         (width.slots / self.of_row).clamp(1, self.rows)
     }
 
-    /// The width of a step with `running` running rows. `unread` is the number of unread prompt tokens, without the last token of
+    /// Returns the width of a step with `running` running rows. `unread` is the number of unread prompt tokens, without the last token of
     /// each prompt.
     pub(super) fn of(self, running: usize, unread: usize) -> StepWidth {
         let wanted = (self.of_row * running + unread).next_power_of_two().max(LEAST_SLOTS);

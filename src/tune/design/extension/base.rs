@@ -30,7 +30,7 @@ impl<'t> PreTokenCounts<'t> {
         PreTokenCounts { tokenizer, known: Mutex::default() }
     }
 
-    /// The number of pre-tokens of a string; 0 if the pre-tokenizer fails, because later checks fail too.
+    /// Returns the number of pre-tokens of a string; 0 if the pre-tokenizer fails, because later checks fail too.
     pub(in crate::design) fn count(&self, string: &str) -> usize {
         // A poisoned lock means that another thread panicked. One is the safe answer until that panic ends the run: a token that is
         // a pre-token as a whole is not added.

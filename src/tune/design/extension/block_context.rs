@@ -4,7 +4,7 @@
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::{TextPart, Tokenizer};
 
-/// The ids of the text before, between and after the occurrences of `block` in a text, if each block is a separate piece. Added
+/// Returns the ids of the text before, between and after the occurrences of `block` in a text, if each block is a separate piece. Added
 /// tokens are matched first, the rest is normalized with spaces marked, and the model encodes the parts between blocks.
 ///
 /// # Errors

@@ -160,7 +160,7 @@ mod tests {
     use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
     use crate::design::scheme::stripped_space::StrippedSpace;
 
-    /// The best scheme of so many tokens on top of an embedded base, extended and checked in one context.
+    /// Returns the best scheme of so many tokens on top of an embedded base, extended and checked in one context.
     fn checked(grammar: Grammar, tokens: usize) -> Guarantees {
         let (base, bytes) = Tokenizer::load_with_json(Path::new("qwen-like")).unwrap();
         let json: Value = serde_json::from_slice(&bytes).unwrap();

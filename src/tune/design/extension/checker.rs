@@ -39,7 +39,7 @@ impl Checker<'_> {
         text.into()
     }
 
-    /// The ids of a text, which must equal the base's ids.
+    /// Returns the ids of a text, which must equal the base's ids.
     pub(super) fn same_ids(&self, text: &str) -> Result<Vec<u32>> {
         let ids = self.extended.ids(text)?;
         if ids == self.base.ids(text)? {
@@ -49,7 +49,7 @@ impl Checker<'_> {
         Err(self.broken(&format!("text without a block, {text}, would take other tokens")))
     }
 
-    /// The ids of a text, which must equal the base's ids and lose nothing. A base without a token for a character drops the
+    /// Returns the ids of a text, which must equal the base's ids and lose nothing. A base without a token for a character drops the
     /// character.
     pub(super) fn kept(&self, text: &str) -> Result<Vec<u32>> {
         let ids = self.same_ids(text)?;
@@ -60,7 +60,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether ids decode to their text. Bases that mark the beginnings of sections decode a space after each added token; the
+    /// Returns whether ids decode to their text. Bases that mark the beginnings of sections decode a space after each added token; the
     /// extension must do the same.
     pub(super) fn decodes(&self, ids: &[u32], text: &str) -> Result<bool> {
         let decoded = self.extended.decode(ids)?;

@@ -10,8 +10,8 @@ use drift_core::tokenizer::{ADDED_TOKENS_DECODER, Tokenizer};
 pub(in crate::design) const UNCHANGED: [&str; 3] =
     ["special_tokens_map.json", "chat_template.jinja", "chat_template.json"];
 
-/// The settings of a tokenizer with the ids that its added tokens really have. Files may state others, which `tokenizers` ignores, but
-/// a file that is written must agree with the `tokenizer.json` beside it.
+/// Returns the settings of a tokenizer with the ids that its added tokens really have. Files may state others, which `tokenizers`
+/// ignores, but a file that is written must agree with the `tokenizer.json` beside it.
 pub fn with_real_ids(mut settings: Value, tokenizer: &Tokenizer) -> Value {
     if let Some(Value::Object(listed)) = settings.get_mut(ADDED_TOKENS_DECODER) {
         let real = |token: &Value| tokenizer.inner().token_to_id(token["content"].as_str()?);
@@ -21,8 +21,8 @@ pub fn with_real_ids(mut settings: Value, tokenizer: &Tokenizer) -> Value {
     settings
 }
 
-/// The configuration with which `transformers` uses `tokenizer.json` unchanged. Some of its tokenizer classes would build their own
-/// pre-tokenizer instead.
+/// Returns the configuration with which `transformers` uses `tokenizer.json` unchanged. Some of its tokenizer classes would build their
+/// own pre-tokenizer instead.
 pub fn tokenizer_config(base: Option<&Value>) -> Value {
     let mut config = match base {
         Some(Value::Object(config)) => Value::Object(config.clone()),

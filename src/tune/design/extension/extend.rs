@@ -143,8 +143,8 @@ pub(in crate::design) fn without_cut(mut json: Value) -> Value {
     json
 }
 
-/// A base's JSON with the ids that `tokenizers` gives its added tokens. Added tokens that the model does not list are numbered from
-/// the size of its vocabulary, regardless of the ids in the file. For cl100k, which leaves an id out, these ids start one earlier.
+/// Returns a base's JSON with the ids that `tokenizers` gives its added tokens. Added tokens that the model does not list are numbered
+/// from the size of its vocabulary, regardless of the ids in the file. For cl100k, which leaves an id out, these ids start one earlier.
 pub fn as_read(base: &Tokenizer, mut json: Value) -> Value {
     let ids = base.vocabulary();
     for token in json["added_tokens"].as_array_mut().into_iter().flatten() {
@@ -155,8 +155,8 @@ pub fn as_read(base: &Tokenizer, mut json: Value) -> Value {
     json
 }
 
-/// Whether an added token could take a part of a block, since added tokens are cut out of texts before anything else. Such a token
-/// lies inside a block, overlaps its beginning, or overlaps its end. If blocks have no opening character, a block begins after a
+/// Returns whether an added token could take a part of a block, since added tokens are cut out of texts before anything else. Such a
+/// token lies inside a block, overlaps its beginning, or overlaps its end. If blocks have no opening character, a block begins after a
 /// `]`. A token that no text of a molecule contains (`>>TITLE<<`) cannot.
 fn may_touch_a_block(content: &str, grammar: Grammar) -> bool {
     if !may_hold(content, grammar.encoding()) {

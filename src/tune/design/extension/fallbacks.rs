@@ -56,7 +56,7 @@ impl Checker<'_> {
     }
 }
 
-/// The numbers of a valid block of a grammar.
+/// Returns the numbers of a valid block of a grammar.
 fn right(grammar: Grammar) -> Vec<String> {
     if !grammar.encoding().is_decimal() {
         let of = |axis: usize| grammar.encoding().number().limits(axis).1 / [1, 2, 3][axis];
@@ -71,7 +71,7 @@ fn right(grammar: Grammar) -> Vec<String> {
     vec![format!("0.{x}"), format!("-0.{y}"), format!("3.{}", &"141659"[..decimals])]
 }
 
-/// A value as written by the encoding.
+/// Returns a value as written by the encoding.
 fn spelled(grammar: Grammar, value: Fixed) -> String {
     let mut text = String::new();
     grammar.encoding().number().write(value, &mut text);

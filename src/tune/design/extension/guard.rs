@@ -29,7 +29,7 @@ const MOST_TEXTS: usize = 4_096;
 /// The first parts, each with the rests from which it is cut, as expressions.
 type Cuts = BTreeMap<String, BTreeSet<String>>;
 
-/// The guard's expression for a base that gets these new tokens for the blocks of a grammar; `None` if no cut is needed.
+/// Returns the guard's expression for a base that gets these new tokens for the blocks of a grammar; `None` if no cut is needed.
 ///
 /// # Errors
 /// If the base lacks a character of blocks, a text cannot be cut, or there are too many texts.
@@ -85,9 +85,9 @@ pub(in crate::design) fn guard(
     Ok((!cuts.is_empty()).then(|| pattern(&cuts)))
 }
 
-/// The added tokens that no piece can equal, because they are matched before the model wherever they occur. Only ASCII tokens are
-/// included, and only for bases whose normalizer makes no ASCII from other characters: a run of `▁`, as in Gemma, also comes from
-/// spaces, which are normalized after that match.
+/// Returns the added tokens that no piece can equal, because they are matched before the model wherever they occur. Only ASCII tokens are
+/// included, and only for bases whose normalizer makes no ASCII from other characters: a run of `▁`, as in Gemma, also comes from spaces,
+/// which are normalized after that match.
 fn never_pieces(base: &Tokenizer, base_json: &Value) -> Result<HashSet<String>> {
     let mut never = HashSet::new();
     if !marks_spaces(&base_json["normalizer"]) {
@@ -104,12 +104,12 @@ fn never_pieces(base: &Tokenizer, base_json: &Value) -> Result<HashSet<String>> 
     Ok(never)
 }
 
-/// Whether a token of the base joins a digit with another character of blocks.
+/// Returns whether a token of the base joins a digit with another character of blocks.
 fn merges_digits(text: &str, characters: &str) -> bool {
     text.len() > 1 && text.bytes().any(|b| b.is_ascii_digit()) && text.chars().all(|c| characters.contains(c))
 }
 
-/// The characters with which blocks are written.
+/// Returns the characters with which blocks are written.
 pub(in crate::design) fn written_with(grammar: Grammar) -> String {
     let encoding = grammar.encoding();
     [encoding.open(), encoding.close(), &grammar.characters()].concat()

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use drift_core::error::{Error, Result};
 use drift_core::tokenizer::Tokenizer;
 
-/// The ids and contents of added tokens, sorted by id.
+/// Returns the ids and contents of added tokens, sorted by id.
 pub(in crate::design) fn added_tokens(base: &Value) -> Vec<(u32, String)> {
     let list = base["added_tokens"].as_array().map_or(&[][..], Vec::as_slice);
     let mut added: Vec<(u32, String)> = list
@@ -20,7 +20,7 @@ pub(in crate::design) fn added_tokens(base: &Value) -> Vec<(u32, String)> {
     added
 }
 
-/// The type of a model. Old files do not state it; then it follows from the model's fields, as in `tokenizers`.
+/// Returns the type of a model. Old files do not state it; then it follows from the model's fields, as in `tokenizers`.
 pub(in crate::design) fn model_kind(json: &Value) -> Option<&str> {
     let model = &json["model"];
     match model["type"].as_str() {
@@ -30,7 +30,7 @@ pub(in crate::design) fn model_kind(json: &Value) -> Option<&str> {
     }
 }
 
-/// The two tokens that a merge of a BPE model joins, in the formats of older and newer files.
+/// Returns the two tokens that a merge of a BPE model joins, in the formats of older and newer files.
 pub(in crate::design) fn merged_pair(merge: &Value) -> Option<[String; 2]> {
     match merge {
         Value::String(pair) => pair.split_once(' ').map(|(a, b)| [a.to_owned(), b.to_owned()]),
@@ -42,7 +42,7 @@ pub(in crate::design) fn merged_pair(merge: &Value) -> Option<[String; 2]> {
     }
 }
 
-/// The members of a pre-tokenizer, including those of nested sequences.
+/// Returns the members of a pre-tokenizer, including those of nested sequences.
 pub(in crate::design) fn splits(pre_tokenizer: &Value) -> Vec<&Value> {
     match pre_tokenizer["pretokenizers"].as_array() {
         Some(list) => list.iter().flat_map(splits).collect(),
@@ -51,24 +51,24 @@ pub(in crate::design) fn splits(pre_tokenizer: &Value) -> Vec<&Value> {
     }
 }
 
-/// The expression of a split, if it has one.
+/// Returns the expression of a split, if it has one.
 pub(in crate::design) fn regex(split: &Value) -> Option<&str> {
     split["pattern"]["Regex"].as_str()
 }
 
-/// A split that isolates the matches of an expression.
+/// Returns a split that isolates the matches of an expression.
 pub(in crate::design) fn split(pattern: &str) -> Value {
     json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false })
 }
 
-/// A document formatted for a file.
+/// Returns a document formatted for a file.
 pub(in crate::design) fn pretty(json: &Value) -> Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(json).map_err(|e| Error::internal("tokenizer.json", e))?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
-/// The tokenizer for a JSON document, and the bytes of its file.
+/// Returns the tokenizer for a JSON document, and the bytes of its file.
 pub(in crate::design) fn written(name: &str, json: &Value) -> Result<(Tokenizer, Vec<u8>)> {
     let bytes = pretty(json)?;
     let source = drift_core::io::hash_bytes("tokenizer.json", &bytes);

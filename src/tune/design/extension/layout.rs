@@ -29,7 +29,7 @@ pub(crate) enum Alphabet {
 }
 
 impl Alphabet {
-    /// The alphabet of a base that [`BaseLayout::from_json`] accepts.
+    /// Returns the alphabet of a base that [`BaseLayout::from_json`] accepts.
     pub(crate) fn from_json(base: &Value) -> Self {
         let bytes = splits(&base["pre_tokenizer"]).iter().any(|member| member["type"] == "ByteLevel");
         if bytes { Alphabet::Bytes } else { Alphabet::Text }
@@ -49,7 +49,7 @@ pub struct BaseLayout {
 }
 
 impl BaseLayout {
-    /// The layout of a `tokenizer.json`.
+    /// Returns the layout of a `tokenizer.json`.
     ///
     /// # Errors
     /// If a pre-tokenizer cannot be kept from cutting blocks, or a pre-tokenizer that writes bytes is needed and missing.
@@ -103,19 +103,19 @@ impl BaseLayout {
         Ok(())
     }
 
-    /// The longest run of digits that a piece of a base's splits can contain, by [`longest_digits`].
+    /// Returns the longest run of digits that a piece of a base's splits can contain, by [`longest_digits`].
     pub fn longest_digits(base: &Value) -> Option<usize> {
         longest_digits(BaseLayout::from_json(base).ok()?.patterns())
     }
 
-    /// The expressions of those own splits whose matches are pieces.
+    /// Returns the expressions of those own splits whose matches are pieces.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         // Other behaviours join a match with its neighbour, so a match on its own is not a piece.
         let isolates = |split: &&Value| split["behavior"] == "Isolated" || split["behavior"] == "Removed";
         self.own.iter().filter(isolates).filter_map(regex)
     }
 
-    /// The base's own splits, changed to leave a text alone that is exactly a block matching this expression.
+    /// Returns the base's own splits, changed to leave a text alone that is exactly a block matching this expression.
     pub fn guarded(&self, block: &str) -> impl Iterator<Item = Value> {
         self.own.iter().map(move |split| {
             let mut split = split.clone();
@@ -162,7 +162,7 @@ fn by_class(member: &Value) -> Value {
     by_class
 }
 
-/// The ids of a part of a block inside a text. At the beginning of a text, a base may put `▁` before it.
+/// Returns the ids of a part of a block inside a text. At the beginning of a text, a base may put `▁` before it.
 ///
 /// # Errors
 /// If the base cannot encode it.
@@ -176,13 +176,13 @@ pub(in crate::design) fn ids_inside(base: &Tokenizer, text: &str) -> Result<Vec<
     }
 }
 
-/// Whether no piece can contain a text, for splits that put up to `longest` digits together and nothing else with digits.
+/// Returns whether no piece can contain a text, for splits that put up to `longest` digits together and nothing else with digits.
 pub(in crate::design) fn is_apart(text: &str, longest: usize) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     digits > 0 && (digits < text.len() || digits > longest)
 }
 
-/// The longest run of digits that a piece of these splits can contain, if one of the splits puts digits together only with each
+/// Returns the longest run of digits that a piece of these splits can contain, if one of the splits puts digits together only with each
 /// other and a preceding space; `None` if this is unknown.
 fn longest_digits<'p>(patterns: impl Iterator<Item = &'p str>) -> Option<usize> {
     patterns.filter_map(longest_in).min()
@@ -216,7 +216,7 @@ const OTHERS: [&str; 20] = [
     "\\s+",
 ];
 
-/// The number for one expression, see [`longest_digits`]. Every alternative must be known, and one must match every digit.
+/// Returns the number for one expression, see [`longest_digits`]. Every alternative must be known, and one must match every digit.
 fn longest_in(pattern: &str) -> Option<usize> {
     match pattern.strip_prefix(CharacterKind::Digits.class()) {
         Some("") => return Some(1),
@@ -235,7 +235,7 @@ fn longest_in(pattern: &str) -> Option<usize> {
     longest
 }
 
-/// The top-level alternatives of an expression. Alternatives within groups and classes are not separated.
+/// Returns the top-level alternatives of an expression. Alternatives within groups and classes are not separated.
 fn alternatives(pattern: &str) -> Vec<&str> {
     let (mut all, mut start, mut depth, mut escaped) = (Vec::new(), 0, 0, false);
     for (at, c) in pattern.char_indices() {

@@ -98,7 +98,7 @@ const NEAR: [&str; 26] = [
     "<,5.6789,-1.0000>",
 ];
 
-/// The text of an index.
+/// Returns the text of an index.
 pub fn mixed_text(index: u64) -> String {
     let mut random = ChaCha8Rng::seed_from_u64(SEED);
     // Each text has its own stream, so that it does not depend on the texts generated before it.

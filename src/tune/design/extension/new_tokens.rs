@@ -33,7 +33,7 @@ pub struct NewToken {
     pub replaces: Option<String>,
 }
 
-/// The new tokens with the base's ids for their texts inside a text. `gone` are the removed tokens by the id that they had.
+/// Returns the new tokens with the base's ids for their texts inside a text. `gone` are the removed tokens by the id that they had.
 pub(in crate::design) fn list(
     base: &Tokenizer,
     added: &[(u32, String)],

@@ -53,7 +53,7 @@ impl AllBlocks {
         self.usual + self.more.len() as u64
     }
 
-    /// The numbers of a block.
+    /// Returns the numbers of a block.
     fn numbers(&self, index: u64) -> [SpelledNumber; 3] {
         match index.checked_sub(self.usual) {
             Some(place) => self.more[place as usize],
@@ -162,7 +162,7 @@ impl Checker<'_> {
         Ok(run)
     }
 
-    /// The text before the first block.
+    /// Returns the text before the first block.
     fn before<'c>(&self, head: &'c str) -> Result<SurroundingText<'c>> {
         let head = self.up_to_a_block(head);
         let ids = match self.alphabet {
@@ -176,7 +176,7 @@ impl Checker<'_> {
         Ok(SurroundingText { text: head, ids })
     }
 
-    /// The text between two blocks.
+    /// Returns the text between two blocks.
     fn between<'c>(&self, glue: &'c str) -> Result<SurroundingText<'c>> {
         let glue = self.up_to_a_block(glue);
         let mut ids = self.kept(&glue)?;

@@ -168,12 +168,12 @@ pub(super) fn first_error<T: Sync>(all: &[T], each: impl Fn(&T) -> Result<()> + 
     all.par_iter().find_map_first(|one| each(one).err()).map_or(Ok(()), Err)
 }
 
-/// The text of every single token, by id.
+/// Returns the text of every single token, by id.
 pub(in crate::design) fn token_texts(base: &Tokenizer) -> Result<Vec<String>> {
     by_id(base.vocabulary()).par_iter().map(|(id, _)| base.decode(&[*id])).collect()
 }
 
-/// A vocabulary sorted by id, so that the order is the same in every run.
+/// Returns a vocabulary sorted by id, so that the order is the same in every run.
 pub(in crate::design) fn by_id(vocabulary: HashMap<String, u32>) -> Vec<(u32, String)> {
     let mut all: Vec<(u32, String)> = vocabulary.into_iter().map(|(text, id)| (id, text)).collect();
     all.sort();

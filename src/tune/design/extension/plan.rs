@@ -47,7 +47,7 @@ pub struct ExtensionPlan {
 }
 
 impl ExtensionPlan {
-    /// A plan for numbers below 15 Å, with as many of their decimals as the tokens allow, checked in all contexts.
+    /// Returns a plan for numbers below 15 Å, with as many of their decimals as the tokens allow, checked in all contexts.
     pub fn new(base: Tokenizer, base_json: Value, kind: SchemeKind, encoding: Encoding, aim: Aim) -> Self {
         ExtensionPlan {
             base,
@@ -63,12 +63,12 @@ impl ExtensionPlan {
         }
     }
 
-    /// The base.
+    /// Returns the base.
     pub(in crate::design) fn base(&self) -> BaseTokenizer<'_> {
         BaseTokenizer { tokenizer: &self.base, json: &self.base_json }
     }
 
-    /// The blocks in the range whose numbers have all their decimals.
+    /// Returns the blocks in the range whose numbers have all their decimals.
     pub(crate) fn fixed_grammar(&self) -> Grammar {
         Grammar::fixed(self.range, self.encoding.precision())
     }

@@ -29,7 +29,7 @@ pub enum Reuse {
 }
 
 impl Reuse {
-    /// The name in reports.
+    /// Returns the name in reports.
     pub fn name(&self) -> &'static str {
         match self {
             Reuse::Named(_) => "named",
@@ -95,7 +95,7 @@ pub(in crate::design) fn prune(
     Ok(PrunedBase { base: left, base_json: json, gone })
 }
 
-/// The tokens with these names.
+/// Returns the tokens with these names.
 fn named(base: &Tokenizer, names: &[String]) -> Result<BTreeMap<u32, String>> {
     let vocabulary = base.vocabulary();
     let by_id: HashMap<u32, &String> = vocabulary.iter().map(|(text, id)| (*id, text)).collect();
@@ -115,7 +115,7 @@ fn named(base: &Tokenizer, names: &[String]) -> Result<BTreeMap<u32, String>> {
     Ok(tokens)
 }
 
-/// The ids that occur in the texts of a corpus, including prompts.
+/// Returns the ids that occur in the texts of a corpus, including prompts.
 fn used(base: &Tokenizer, corpus: &dyn Conformers, encoding: Encoding, job: &Job) -> Result<HashSet<u32>> {
     let mut used = HashSet::new();
     corpus.read(job, &mut |batch| {
@@ -155,7 +155,8 @@ impl Merges {
         Ok(merges)
     }
 
-    /// Whether a token is made by merges, is part of no merge, and is not an added token, so that texts can be written without it.
+    /// Returns whether a token is made by merges, is part of no merge, and is not an added token, so that texts can be written without
+    /// it.
     fn may_go(&self, text: &str) -> bool {
         let is_leaf = self.parts.get(text).is_none_or(|uses| *uses == 0);
         is_leaf && self.made.contains_key(text) && !self.added.contains(text)
@@ -183,7 +184,7 @@ impl Merges {
     }
 }
 
-/// A `tokenizer.json` without the removed tokens.
+/// Returns a `tokenizer.json` without the removed tokens.
 fn without(json: &Value, gone: &BTreeMap<u32, String>) -> Value {
     let mut json = json.clone();
     let texts: HashSet<&str> = gone.values().map(String::as_str).collect();

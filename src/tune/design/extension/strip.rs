@@ -14,7 +14,7 @@ use crate::design::scheme::slots::Range;
 use drift_core::encoding::{Encoding, Precision};
 use drift_core::error::{Error, Result};
 
-/// The base as it was before drift extended it; `None` if it was not extended. Tokens at the end of the vocabulary that can be
+/// Returns the base as it was before drift extended it; `None` if it was not extended. Tokens at the end of the vocabulary that can be
 /// parts of the encoding's blocks are assumed to be new. Extending the result again shows whether they are.
 pub fn strip_extension(extended: &Value, encoding: Encoding) -> Option<Value> {
     let list = splits(&extended["pre_tokenizer"]);
@@ -80,7 +80,7 @@ pub(in crate::design) fn never_extended(base: &Value, place: &str) -> Result<()>
     if strip_extension(base, Encoding::FIXED).is_none() { Ok(()) } else { Err(another_way(place)) }
 }
 
-/// The error for a base that is the result of another plan.
+/// Returns the error for a base that is the result of another plan.
 pub(in crate::design) fn another_way(place: &str) -> Error {
     let problem = "was already extended by drift, in another way";
     let remedy = "give the tokenizer that it was made from, or the options that it was made with";

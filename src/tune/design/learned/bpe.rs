@@ -106,12 +106,12 @@ pub fn learn(
 }
 
 impl LearnedTokens {
-    /// The number of tokens of each word.
+    /// Returns the number of tokens of each word.
     pub fn lengths(&self) -> Vec<usize> {
         self.words.iter().map(|word| word.symbols.len()).collect()
     }
 
-    /// The new tokens that occur in no word: they are only intermediate steps to other tokens.
+    /// Returns the new tokens that occur in no word: they are only intermediate steps to other tokens.
     pub fn unused(&self, first_id: u32) -> Vec<String> {
         let used: HashSet<u32> = self.words.iter().flat_map(|word| word.symbols.iter().copied()).collect();
         let ids = first_id..;
@@ -134,7 +134,7 @@ impl Learner {
         self.heap.extend(self.pairs.iter().map(|(pair, found)| entry(*pair, found.weight)));
     }
 
-    /// The number of tokens that a step saves, by weight.
+    /// Returns the number of tokens that a step saves, by weight.
     fn gain(&self, step: Step) -> u64 {
         match step {
             Step::Whole(index) => self.words[index].weight * (self.words[index].symbols.len() as u64 - 1),
@@ -213,7 +213,7 @@ fn entry(pair: (u32, u32), weight: u64) -> (u64, Reverse<Step>) {
     (weight, Reverse(Step::Merge(pair.0, pair.1)))
 }
 
-/// The pairs of neighbours, without those that overlap an equal pair before them.
+/// Returns the pairs of neighbours, without those that overlap an equal pair before them.
 fn joins(symbols: &[u32]) -> impl Iterator<Item = (u32, u32)> {
     let mut overlaps = false;
     let mut before = None;
@@ -240,7 +240,7 @@ fn join(symbols: &mut Vec<u32>, left: u32, right: u32, id: u32) {
 mod tests {
     use super::*;
 
-    /// The same by counting everything anew before each step.
+    /// Returns the same by counting everything anew before each step.
     fn reference(
         mut words: Vec<Word>,
         mut texts: HashMap<u32, String>,

@@ -97,7 +97,7 @@ impl Ids {
         Ids { tokens, texts, first_new: base.rows() }
     }
 
-    /// The learned merges as pairs of texts, in order.
+    /// Returns the learned merges as pairs of texts, in order.
     pub(in crate::design) fn merges(&self, learned: &LearnedTokens) -> impl Iterator<Item = [String; 2]> {
         let text = |id: u32| match id.checked_sub(self.first_new) {
             Some(new) => learned.tokens[new as usize].1.clone(),
@@ -146,7 +146,7 @@ impl<'p> JoinRule<'p> {
         JoinRule { longest, pre_tokens: PreTokenCounts::of(base) }
     }
 
-    /// Whether a token with this text can occur only in blocks. This is proved for known splits, and tested otherwise.
+    /// Returns whether a token with this text can occur only in blocks. This is proved for known splits, and tested otherwise.
     pub(in crate::design) fn allows(&self, text: &str) -> bool {
         match self.longest {
             Some(longest) => is_apart(text, longest),
@@ -181,7 +181,7 @@ impl<'p> MergeVocabulary<'p> {
         Ok(MergeVocabulary { base, ids: Ids::of(base), schemes, joinable: JoinRule::of(base, base_json) })
     }
 
-    /// The base's encoding of the strings of a table, with their weights in the sample.
+    /// Returns the base's encoding of the strings of a table, with their weights in the sample.
     fn words(&self, table: &PieceTable, sample: &LearningSample) -> Result<Vec<Word>> {
         // Each string of the range has weight 1, so that strings which the corpus lacks are learned too, but last.
         let weights = sample.piece_counts(table).into_iter().map(|count| 1 + count * BLOCK_WEIGHT);
@@ -235,7 +235,7 @@ impl<'p> MergeVocabulary<'p> {
         Ok(None)
     }
 
-    /// The candidate with the lowest cost; among equal ones, that with the fewest pieces.
+    /// Returns the candidate with the lowest cost; among equal ones, that with the fewest pieces.
     fn best(&self, tokens: usize, sample: &LearningSample, job: &Job) -> Result<Candidate> {
         let candidates: Vec<Option<Candidate>> = self
             .schemes

@@ -65,7 +65,7 @@ pub struct ScratchPlan {
 }
 
 impl ScratchPlan {
-    /// The grammar of the blocks that are cut by a scheme.
+    /// Returns the grammar of the blocks that are cut by a scheme.
     pub fn grammar(&self) -> Grammar {
         Grammar::fixed(self.range, self.precision)
     }
@@ -123,13 +123,13 @@ pub fn scratch(plan: ScratchPlan, sample: &LearningSample, job: &Job) -> Result<
     })
 }
 
-/// The ids to which a string of the scheme is encoded on its own.
+/// Returns the ids to which a string of the scheme is encoded on its own.
 fn piece_ids(tokenizer: &Tokenizer, string: &str) -> Result<Vec<u32>> {
     let problem = || Error::internal("training", format!("no tokens for {string:?}"));
     tokenizer.model_ids(string).ok_or_else(problem)
 }
 
-/// The initial bytes that can occur in a block.
+/// Returns the initial bytes that can occur in a block.
 fn bytes_of_blocks(grammar: Grammar) -> UsableTokens {
     const ALPHABET: [&str; 15] = ["<", ">", "-", ".", ",", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
     UsableTokens::from_vocabulary(grammar, ALPHABET.into_iter())
@@ -152,7 +152,7 @@ fn word_of_bytes(text: &str, weight: u64) -> Word {
     Word { symbols: text.bytes().map(u32::from).collect(), weight, whole: false }
 }
 
-/// The scheme under which the sample takes the fewest tokens, counting drift as tokens.
+/// Returns the scheme under which the sample takes the fewest tokens, counting drift as tokens.
 fn choose(
     plan: ScratchPlan,
     sample: &LearningSample,
@@ -220,7 +220,7 @@ impl LearnedTokenizer {
         }
     }
 
-    /// The tokens that merges make, with the ids of their bytes.
+    /// Returns the tokens that merges make, with the ids of their bytes.
     pub(in crate::design) fn list(&self) -> NewTokens {
         let vocabulary = self.tokenizer.vocabulary();
         let bytes =

@@ -36,7 +36,7 @@ impl BlockCoverage {
         self.blocks[largest][fewest] += 1;
     }
 
-    /// The share of blocks that a grammar includes, 0 to 1.
+    /// Returns the share of blocks that a grammar includes, 0 to 1.
     pub fn share(&self, grammar: Grammar) -> f64 {
         if grammar.decimal_range().is_none() {
             // Such an encoding writes all blocks, those outside its range as tails.

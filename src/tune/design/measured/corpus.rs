@@ -53,12 +53,12 @@ impl CorpusTally {
         self.inside.add(&other.inside);
     }
 
-    /// The share of blocks in the range, 0 to 1.
+    /// Returns the share of blocks in the range, 0 to 1.
     pub fn coverage(&self) -> f64 {
         self.covered as f64 / self.blocks.max(1) as f64
     }
 
-    /// The mean number of tokens of a text.
+    /// Returns the mean number of tokens of a text.
     pub fn tokens_per_conformer(&self) -> f64 {
         self.tokens as f64 / self.conformers.max(1) as f64
     }
@@ -114,25 +114,26 @@ impl CorpusMeasurement {
         Ok(CorpusMeasurement { tallies, seen, reach, skipped: summary.skipped, inputs: summary.inputs })
     }
 
-    /// Whether an id of a tokenizer occurs in some text.
+    /// Returns whether an id of a tokenizer occurs in some text.
     pub(crate) fn seen(&self, tokenizer: usize, id: u32) -> bool {
         self.seen[tokenizer].contains(&id)
     }
 
-    /// The sums over all size classes for one tokenizer.
+    /// Returns the sums over all size classes for one tokenizer.
     pub(crate) fn total(&self, tokenizer: usize) -> CorpusTally {
         let mut total = CorpusTally::EMPTY;
         self.tallies[tokenizer].iter().for_each(|tally| total.add(tally));
         total
     }
 
-    /// The program, the corpus, and a base if there is one.
+    /// Returns the program, the corpus, and a base if there is one.
     pub(crate) fn provenance(&self, base: Option<&Tokenizer>) -> Provenance {
         let base = base.map(|base| base.source.clone());
         Provenance::from_inputs(self.inputs.iter().cloned().chain(base).collect())
     }
 
-    /// The report for the first tokenizer, compared with the second one if there is one. Drift is measured from `tokens_per_block`.
+    /// Returns the report for the first tokenizer, compared with the second one if there is one. Drift is measured from
+    /// `tokens_per_block`.
     pub(crate) fn report(&self, tokens_per_block: u64) -> MeasuredCorpus {
         let (total, base) = (self.total(0), self.tallies.get(1));
         let by_size = (0..).zip(&self.tallies[0]).zip(SIZE_CLASSES);
@@ -190,8 +191,8 @@ pub struct MeasuredSize {
     pub base_tokens_per_conformer: Option<f64>,
 }
 
-/// The number of tokens of the slot at `block`, a range without the opening and closing characters. The tokens of these characters
-/// are included; an encoding without them counts only tokens inside.
+/// Returns the number of tokens of the slot at `block`, a range without the opening and closing characters. The tokens of these
+/// characters are included; an encoding without them counts only tokens inside.
 pub(crate) fn tokens_of_block(found: &[Token], block: &std::ops::Range<usize>, encoding: Encoding) -> u64 {
     let (opened, closed) = (!encoding.open().is_empty(), !encoding.close().is_empty());
     let before = |token: &Token| if opened { token.end < block.start } else { token.end <= block.start };
@@ -199,7 +200,7 @@ pub(crate) fn tokens_of_block(found: &[Token], block: &std::ops::Range<usize>, e
     (found.partition_point(within) - found.partition_point(before)) as u64
 }
 
-/// The size class, tally and token ids of a conformer.
+/// Returns the size class, tally and token ids of a conformer.
 fn measure(
     tokenizer: &Tokenizer,
     grammar: Grammar,

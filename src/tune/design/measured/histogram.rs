@@ -27,7 +27,7 @@ pub struct BlockTokenStats {
 }
 
 impl BlockTokenStats {
-    /// The mean plus the mean difference from the usual number: each token too many or too few costs as much as a token.
+    /// Returns the mean plus the mean difference from the usual number: each token too many or too few costs as much as a token.
     pub(crate) fn with_drift(&self) -> f64 {
         self.mean + self.off_tokens_per_block
     }
@@ -47,18 +47,18 @@ impl Histogram {
         self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
     }
 
-    /// The numbers of tokens that occur, each with its number of blocks.
+    /// Returns the numbers of tokens that occur, each with its number of blocks.
     fn present(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> {
         (0..).zip(self.0).collect::<Vec<_>>().into_iter().filter(|(_, blocks)| *blocks > 0)
     }
 
-    /// The mean absolute difference from `tokens`.
+    /// Returns the mean absolute difference from `tokens`.
     pub fn off(&self, tokens: u64) -> f64 {
         let off: u64 = self.present().map(|(other, blocks)| other.abs_diff(tokens) * blocks).sum();
         off as f64 / self.blocks().max(1) as f64
     }
 
-    /// The largest absolute difference from `tokens`.
+    /// Returns the largest absolute difference from `tokens`.
     pub fn worst(&self, tokens: u64) -> u64 {
         self.present().map(|(other, _)| other.abs_diff(tokens)).max().unwrap_or(0)
     }
@@ -67,7 +67,7 @@ impl Histogram {
         self.0.iter().sum()
     }
 
-    /// The statistics of the histogram. If two numbers are equally frequent, the smaller one is the usual one.
+    /// Returns the statistics of the histogram. If two numbers are equally frequent, the smaller one is the usual one.
     pub fn tokens(&self) -> BlockTokenStats {
         let blocks = self.blocks().max(1) as f64;
         // `max_by_key` returns the last of equal elements, so it runs from the largest number down.

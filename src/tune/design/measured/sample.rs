@@ -49,12 +49,12 @@ impl LearningSample {
         Ok(sample)
     }
 
-    /// The coordinates of every block.
+    /// Returns the coordinates of every block.
     pub fn numbers(&self) -> impl Iterator<Item = &[Fixed; 3]> {
         self.conformers.iter().flat_map(|conformer| &conformer.coordinates)
     }
 
-    /// The blocks that a grammar includes.
+    /// Returns the blocks that a grammar includes.
     fn blocks_in(&self, grammar: Grammar) -> impl Iterator<Item = SlotContents> {
         self.numbers().filter_map(move |numbers| SlotContents::from_numbers(numbers, grammar))
     }
@@ -68,7 +68,7 @@ impl LearningSample {
         counts
     }
 
-    /// The statistics of the blocks in the range, if each string of a table takes as many tokens as `lengths` states.
+    /// Returns the statistics of the blocks in the range, if each string of a table takes as many tokens as `lengths` states.
     pub fn block_tokens(&self, table: &PieceTable, lengths: &[usize]) -> BlockTokenStats {
         let mut blocks = Histogram::EMPTY;
         for block in self.blocks_in(table.grammar) {
@@ -77,7 +77,7 @@ impl LearningSample {
         blocks.tokens()
     }
 
-    /// The strings between blocks, before the first and after the last, with their counts. The tags of a conformer are not
+    /// Returns the strings between blocks, before the first and after the last, with their counts. The tags of a conformer are not
     /// included, since they are separate tokens.
     pub fn gaps(&self) -> BTreeMap<String, u64> {
         let mut gaps: BTreeMap<&str, u64> = BTreeMap::new();
@@ -124,12 +124,12 @@ pub fn written_in(encoding: Encoding, written: DecimalForms) -> Result<()> {
     Err(Error::parameter(parameter::CORPUS, problem, format!("give a corpus in the {own} dialect")))
 }
 
-/// The text of a conformer as a model writes it.
+/// Returns the text of a conformer as a model writes it.
 pub(crate) fn conformer_text(conformer: &Conformer, encoding: Encoding) -> String {
     text::write(&conformer.skeleton, &conformer.coordinates, encoding)
 }
 
-/// The text of a conformer with its prompt, as used to train tokenizers from scratch.
+/// Returns the text of a conformer with its prompt, as used to train tokenizers from scratch.
 pub fn whole_text(conformer: &Conformer, encoding: Encoding) -> String {
     let smiles = skeleton::smiles(&conformer.skeleton);
     let answer = text::tagged(&conformer_text(conformer, encoding));

@@ -86,7 +86,7 @@ pub(super) fn added(
     })
 }
 
-/// The old tokens whose ids were given to new ones, according to the file of new tokens next to an extended tokenizer.
+/// Returns the old tokens whose ids were given to new ones, according to the file of new tokens next to an extended tokenizer.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -103,7 +103,7 @@ pub(super) fn replaced(tokenizer: &Path) -> Result<BTreeMap<u32, String>> {
     Ok(gone.collect())
 }
 
-/// The text of a token. Printable ASCII is spelled the same in every token alphabet.
+/// Returns the text of a token. Printable ASCII is spelled the same in every token alphabet.
 fn text(tokenizer: &Tokenizer, id: u32, spelled: &str) -> Result<String> {
     if spelled.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(spelled.to_owned());

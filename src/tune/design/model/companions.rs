@@ -45,7 +45,7 @@ pub(super) struct Companions {
     pub left: Vec<String>,
 }
 
-/// All files except the weights and their index; `config.json` and `tokenizer.json` come last.
+/// Returns all files except the weights and their index; `config.json` and `tokenizer.json` come last.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -76,7 +76,7 @@ pub(super) fn companions(
     Ok(all)
 }
 
-/// The files of the model's folder that are copied.
+/// Returns the files of the model's folder that are copied.
 fn handed_on(source: &SourceModel, tokenizer: &str) -> Result<Companions> {
     let mut all = Companions::default();
     let folder = source.folder.path();
@@ -111,7 +111,7 @@ fn handed_on(source: &SourceModel, tokenizer: &str) -> Result<Companions> {
     Ok(all)
 }
 
-/// Whether a file of the model contains settings or documentation.
+/// Returns whether a file of the model contains settings or documentation.
 fn belongs(name: &str, file: &Path) -> bool {
     let kept = KEPT.iter().any(|ending| name.ends_with(ending))
         || KEPT_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));

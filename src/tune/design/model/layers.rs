@@ -13,7 +13,7 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    /// The layers in the headers of weights files.
+    /// Returns the layers in the headers of weights files.
     pub(super) fn of<'h>(headers: impl Iterator<Item = &'h Header>) -> Self {
         let mut layers = Layers { prefix: String::new(), shapes: BTreeMap::new() };
         for (name, info) in headers.flat_map(Header::in_order) {

@@ -59,14 +59,14 @@ impl<'s> OrderedFile<'s> {
         Ok(file)
     }
 
-    /// The part before the tables.
+    /// Returns the part before the tables.
     pub(super) fn front(&self) -> Vec<Piece<'static>> {
         let mut pieces = Vec::new();
         self.tensors[..self.before].iter().for_each(|(_, info, _)| self.add(&mut pieces, info));
         pieces
     }
 
-    /// The tables with their new rows, and everything after the first table.
+    /// Returns the tables with their new rows, and everything after the first table.
     pub(super) fn rest<'t>(&self, grown: &'t [GrownTable<'_>]) -> Vec<Piece<'t>> {
         let mut pieces = Vec::new();
         for (_, info, table) in &self.tensors[self.before..] {
@@ -78,7 +78,7 @@ impl<'s> OrderedFile<'s> {
         pieces
     }
 
-    /// The length and header of the file if its tables have `rows` rows.
+    /// Returns the length and header of the file if its tables have `rows` rows.
     ///
     /// # Errors
     /// If the header would be too long.
@@ -88,7 +88,7 @@ impl<'s> OrderedFile<'s> {
             .map_err(|problem| Error::input(self.shard.path.display(), problem, ""))
     }
 
-    /// The size of its tensors in bytes if its tables have `rows` rows.
+    /// Returns the size of its tensors in bytes if its tables have `rows` rows.
     pub(super) fn tensor_bytes(&self, rows: u64) -> u64 {
         self.entries(rows).iter().map(|entry| entry.bytes).sum()
     }

@@ -23,7 +23,7 @@ pub(super) fn config(config: &Value, rows: u64) -> Value {
     config
 }
 
-/// The index of shards whose tensors have `bytes` bytes, and `more_numbers` more numbers than before.
+/// Returns the index of shards whose tensors have `bytes` bytes, and `more_numbers` more numbers than before.
 pub(super) fn index(index: &Value, bytes: u64, more_numbers: u64) -> Value {
     let mut index = index.clone();
     if !index["metadata"].is_object() {
@@ -49,7 +49,7 @@ pub(super) fn tokenizer(extended: Option<&Value>, model: Option<&Value>) -> Valu
     config
 }
 
-/// The recipe of a model trained by drift, with the name of the new tokenizer.
+/// Returns the recipe of a model trained by drift, with the name of the new tokenizer.
 pub(super) fn recipe(recipe: &Value, tokenizer: &str) -> Value {
     let mut recipe = recipe.clone();
     if let Some(name) = recipe.pointer_mut("/recipe/tokenizer").filter(|name| name.is_string()) {
@@ -58,7 +58,7 @@ pub(super) fn recipe(recipe: &Value, tokenizer: &str) -> Value {
     recipe
 }
 
-/// A JSON document as the contents of a file.
+/// Returns a JSON document as the contents of a file.
 pub(super) fn document(value: &Value) -> Vec<u8> {
     format!("{value:#}\n").into_bytes()
 }

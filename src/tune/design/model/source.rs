@@ -30,7 +30,7 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    /// The size of its tensors in bytes.
+    /// Returns the size of its tensors in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.header.tensors.data_len() as u64
     }
@@ -148,7 +148,7 @@ impl SourceModel {
         })
     }
 
-    /// The tables that get new rows, by name.
+    /// Returns the tables that get new rows, by name.
     pub(super) fn tables(&self) -> impl Iterator<Item = (&'static str, &TokenTable)> {
         let head = self.tables.head.as_ref().or(self.redundant_head.as_ref());
         [
@@ -195,7 +195,7 @@ impl SourceModel {
     }
 }
 
-/// The ids of special tokens in a settings file, with their names.
+/// Returns the ids of special tokens in a settings file, with their names.
 fn special_ids(settings: &Value) -> impl Iterator<Item = (&str, u64)> {
     let entries = settings.as_object().into_iter().flatten();
     let ids = entries.filter(|(name, _)| name.ends_with("_token_id"));
@@ -205,13 +205,13 @@ fn special_ids(settings: &Value) -> impl Iterator<Item = (&str, u64)> {
     })
 }
 
-/// A special token in a `tokenizer_config.json`, which is a string, or an object with its content.
+/// Returns a special token in a `tokenizer_config.json`, which is a string, or an object with its content.
 pub(super) fn named<'c>(config: &'c Value, name: &str) -> Option<&'c str> {
     let token = config.get(name)?;
     token.as_str().or_else(|| token.get("content")?.as_str())
 }
 
-/// The weights files with their headers, and the index.
+/// Returns the weights files with their headers, and the index.
 fn weights(path: &Path, folder: &ModelFolder) -> Result<(Vec<Shard>, Option<Value>)> {
     let file = if path.is_dir() { folder.needed_weights()? } else { path.to_owned() };
     let files = WeightFiles::find(&file, "give the index that came with the shards")?;
@@ -240,7 +240,7 @@ fn weights(path: &Path, folder: &ModelFolder) -> Result<(Vec<Shard>, Option<Valu
     Ok((shards, Some(index)))
 }
 
-/// Whether a name is that of a weights file or its index, in any layout in which models are written.
+/// Returns whether a name is that of a weights file or its index, in any layout in which models are written.
 pub(super) fn is_weights(name: &str) -> bool {
     name == INDEX || name == WEIGHTS || (name.starts_with("model-") && name.ends_with(".safetensors"))
 }

@@ -27,13 +27,13 @@ pub(super) struct GrownTable<'s> {
     pub report: GrownTableReport,
 }
 
-/// The number of rows that all tables will have: at least the number of ids and the number before, rounded up to the multiple.
+/// Returns the number of rows that all tables will have: at least the number of ids and the number before, rounded up to the multiple.
 pub(super) fn rows(source: &SourceModel, added: &AddedTokens, multiple: Option<u64>) -> u64 {
     let rows = source.tables.embedding.rows.max(added.ids);
     multiple.filter(|multiple| *multiple > 0).map_or(rows, |multiple| rows.next_multiple_of(multiple))
 }
 
-/// All tables of a model with their new rows.
+/// Returns all tables of a model with their new rows.
 ///
 /// # Errors
 /// If rows cannot be read, or a new token has no old pieces.

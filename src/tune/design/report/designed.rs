@@ -88,7 +88,7 @@ pub struct AnnealingReport {
 }
 
 impl AnnealingReport {
-    /// The report of a search with this seed, in a space whose best scheme needs `least` new tokens.
+    /// Returns the report of a search with this seed, in a space whose best scheme needs `least` new tokens.
     pub fn new(annealed: &AnnealingResult, seed: u64, least: u64) -> Self {
         AnnealingReport {
             seed,

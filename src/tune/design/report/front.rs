@@ -50,7 +50,7 @@ pub struct TokenizerPoint {
 }
 
 impl TokenizerPoint {
-    /// The point of a tokenizer; `inside` counts the tokens of blocks in the range.
+    /// Returns the point of a tokenizer; `inside` counts the tokens of blocks in the range.
     pub fn new(name: &str, new_tokens: u64, inside: &Histogram) -> Self {
         let BlockTokenStats { mean, min, max, .. } = inside.tokens();
         TokenizerPoint { name: name.to_owned(), new_tokens, tokens_per_block: mean, drift: max - min }

@@ -81,7 +81,7 @@ pub struct LearnedReport {
 }
 
 impl LearnedReport {
-    /// The report on a tokenizer that was learned on top of `base`, if there is one. `measured` is the corpus with this tokenizer
+    /// Returns the report on a tokenizer that was learned on top of `base`, if there is one. `measured` is the corpus with this tokenizer
     /// and then its base, `sample` the part that was learned from.
     pub(in crate::design) fn new(
         kind: SchemeKind,

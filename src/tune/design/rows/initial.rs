@@ -94,7 +94,7 @@ pub(in crate::design) fn has_rows(model: &Model, base: &str, needed: u64) -> Res
     Ok(())
 }
 
-/// The initial rows for new tokens of a base, computed from the rows of its model.
+/// Returns the initial rows for new tokens of a base, computed from the rows of its model.
 ///
 /// # Errors
 /// If the model does not belong to the base, or its file cannot be read.
@@ -141,7 +141,7 @@ pub fn rows(model: &Model, base: &Tokenizer, new: &NewTokens) -> Result<Rows> {
     Ok(Rows { safetensors: file(&tensors, &report)?, report })
 }
 
-/// The bytes of a safetensors file that has the report as its metadata.
+/// Returns the bytes of a safetensors file that has the report as its metadata.
 fn file(tensors: &[(String, Dtype, Vec<usize>, Vec<u8>)], report: &RowsReport) -> Result<Vec<u8>> {
     let refuse = |e: &dyn std::fmt::Display| Error::internal("embedding_rows.safetensors", e);
     let metadata = serde_json::to_string(report).map_err(|e| refuse(&e))?;

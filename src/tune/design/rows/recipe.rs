@@ -53,7 +53,7 @@ impl RowInit {
     /// All methods.
     pub const ALL: [RowInit; 3] = [RowInit::Mean, RowInit::Digits, RowInit::Ends];
 
-    /// The name of the method.
+    /// Returns the name of the method.
     pub fn name(self) -> &'static str {
         match self {
             RowInit::Mean => "mean",
@@ -75,7 +75,7 @@ pub(in crate::design) enum TableRole {
 /// A row as a weighted sum of old rows: integer weights by id, to be divided by their sum.
 pub(in crate::design) type Recipe = BTreeMap<u32, u64>;
 
-/// The recipe of each new token, for a table with this role.
+/// Returns the recipe of each new token, for a table with this role.
 ///
 /// # Errors
 /// If the base encodes a token's text to nothing, or lacks a token for a digit.
@@ -98,7 +98,7 @@ pub(in crate::design) fn recipes(
     recipes.collect()
 }
 
-/// Each piece weighs twice as much as the next. Pieces beyond [`MAX_PIECES`] weigh as much as the last one within it.
+/// Returns each piece weighs twice as much as the next. Pieces beyond [`MAX_PIECES`] weigh as much as the last one within it.
 fn leading<'p>(pieces: impl ExactSizeIterator<Item = &'p u32>) -> Recipe {
     let count = pieces.len().min(MAX_PIECES);
     let mut recipe = Recipe::new();
@@ -108,14 +108,14 @@ fn leading<'p>(pieces: impl ExactSizeIterator<Item = &'p u32>) -> Recipe {
     recipe
 }
 
-/// Each piece weighs as much as its number of occurrences.
+/// Returns each piece weighs as much as its number of occurrences.
 fn mean(pieces: &[u32]) -> Recipe {
     let mut recipe = Recipe::new();
     pieces.iter().for_each(|id| *recipe.entry(*id).or_default() += 1);
     recipe
 }
 
-/// The *digits* method of the module's documentation, with all weights multiplied by `n · (2^m - 1)`.
+/// Returns the *digits* method of the module's documentation, with all weights multiplied by `n · (2^m - 1)`.
 fn digits(text: &str, base: &Tokenizer) -> Result<Recipe> {
     let mut recipe = Recipe::new();
     let count = text.bytes().filter(u8::is_ascii_digit).count();
@@ -152,7 +152,7 @@ fn digits(text: &str, base: &Tokenizer) -> Result<Recipe> {
     Ok(recipe)
 }
 
-/// The number of recipes that are proportional to another one.
+/// Returns the number of recipes that are proportional to another one.
 pub(in crate::design) fn shared(recipes: &[Recipe]) -> u64 {
     let mut seen: HashMap<Vec<(u32, u64)>, u64> = HashMap::new();
     for recipe in recipes {
@@ -195,7 +195,7 @@ pub(in crate::design) fn composed(
     (bytes, norms / recipes.len().max(1) as f64)
 }
 
-/// The Euclidean norm.
+/// Returns the Euclidean norm.
 fn norm(values: impl Iterator<Item = f64>) -> f64 {
     values.map(|value| value * value).sum::<f64>().sqrt()
 }

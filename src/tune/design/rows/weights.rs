@@ -53,12 +53,12 @@ pub struct TokenTable {
 }
 
 impl TokenTable {
-    /// The file and the tensor, for messages.
+    /// Returns the file and the tensor, for messages.
     pub fn place(&self) -> String {
         format!("{}: {}", self.file.display(), self.tensor)
     }
 
-    /// The table's shape if it had this many rows.
+    /// Returns the table's shape if it had this many rows.
     pub fn shape(&self, rows: usize) -> Vec<usize> {
         if self.is_vector { vec![rows] } else { vec![rows, self.hidden] }
     }
@@ -104,12 +104,12 @@ impl TokenTable {
         Ok(rows)
     }
 
-    /// The size of a row in bytes.
+    /// Returns the size of a row in bytes.
     pub(crate) fn row_bytes(&self) -> usize {
         self.hidden * self.float.bytes()
     }
 
-    /// The mean of the first `rows` rows, `[hidden]`.
+    /// Returns the mean of the first `rows` rows, `[hidden]`.
     ///
     /// # Errors
     /// If the file cannot be read, or contains a value that is not finite.
@@ -186,7 +186,7 @@ impl Model {
         Ok(Model { name: model_name(&file), embedding, head, bias })
     }
 
-    /// The LM head that the model's files contain although it is tied to the embedding, if they do.
+    /// Returns the LM head that the model's files contain although it is tied to the embedding, if they do.
     ///
     /// # Errors
     /// The errors of [`Model::open`].
@@ -201,12 +201,12 @@ impl Model {
     }
 }
 
-/// The file to open first.
+/// Returns the file to open first.
 fn located(path: &Path) -> Result<PathBuf> {
     if path.is_dir() { ModelFolder::new(path).needed_weights() } else { Ok(path.to_owned()) }
 }
 
-/// The `config.json` of a model folder, if it has one.
+/// Returns the `config.json` of a model folder, if it has one.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -214,25 +214,25 @@ pub fn config(folder: &ModelFolder) -> Result<Option<Value>> {
     folder.json(CONFIG, |e| (format!("is not JSON: {e}"), "give an intact model folder"))
 }
 
-/// The model's name: `…/Qwen3-0.6B/model.safetensors` gives `Qwen3-0.6B`, and `mine.safetensors` gives `mine`.
+/// Returns the model's name: `…/Qwen3-0.6B/model.safetensors` gives `Qwen3-0.6B`, and `mine.safetensors` gives `mine`.
 fn model_name(file: &Path) -> String {
     let name = io::file_name(file);
     let stem = name.trim_end_matches(".index.json").trim_end_matches(".safetensors");
     folder_around(file).filter(|_| stem == "model").unwrap_or_else(|| stem.to_owned())
 }
 
-/// Whether the first rows of a head equal those of the embedding: some models are tied without stating it.
+/// Returns whether the first rows of a head equal those of the embedding: some models are tied without stating it.
 fn is_same(head: &TokenTable, embedding: &TokenTable) -> bool {
     let first = |table: &TokenTable| table.read((0..table.rows.min(COMPARED)).map(|row| row as u32)).ok();
     first(head).is_some_and(|rows| Some(rows) == first(embedding))
 }
 
-/// Whether a tensor belongs to one of several layers.
+/// Returns whether a tensor belongs to one of several layers.
 pub(crate) fn is_in_layer(name: &str) -> bool {
     name.split('.').any(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The only tensor outside of layers whose name has one of these endings; `None` if there is none.
+/// Returns the only tensor outside of layers whose name has one of these endings; `None` if there is none.
 fn only<'t>(
     tensors: &'t BTreeMap<String, PathBuf>,
     endings: &[&str],
@@ -254,7 +254,7 @@ fn only<'t>(
     }
 }
 
-/// Whether the last parts of a tensor's name are these.
+/// Returns whether the last parts of a tensor's name are these.
 fn ends_in(name: &str, ending: &str) -> bool {
     name.strip_suffix(ending).is_some_and(|head| head.is_empty() || head.ends_with('.'))
 }

@@ -8,7 +8,7 @@ use super::slots::{BlockSlot, MOST_SLOTS};
 /// An expression for the position after the end of an atom.
 pub(crate) const BEHIND_ATOM: &str = "(?<=\\])";
 
-/// The number of shapes of an axis's number: by its sign, digits before the point, and decimals.
+/// Returns the number of shapes of an axis's number: by its sign, digits before the point, and decimals.
 pub fn shapes(grammar: Grammar, axis: usize) -> u64 {
     if grammar.encoding().is_decimal() {
         // Integer parts with two digits begin at 10, and a range of 10 Å ends below.
@@ -28,17 +28,17 @@ pub fn shapes(grammar: Grammar, axis: usize) -> u64 {
         .unwrap_or(1)
 }
 
-/// The number of shapes of blocks.
+/// Returns the number of shapes of blocks.
 pub(crate) fn shapes_of_blocks(grammar: Grammar) -> u64 {
     (0..grammar.encoding().numbers()).map(|axis| shapes(grammar, axis)).product()
 }
 
-/// The number of digits with which an integer is written.
+/// Returns the number of digits with which an integer is written.
 fn digits(value: u32, width: u8) -> u64 {
     u64::from(value.checked_ilog10().unwrap_or(0) + 1).max(width.into())
 }
 
-/// The shape of a block as a number.
+/// Returns the shape of a block as a number.
 pub fn shape(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> u64 {
     let width = grammar.encoding().width() as u8;
     numbers.iter().take(grammar.encoding().numbers()).fold(0, |shape, number| {
@@ -52,9 +52,8 @@ pub fn shape(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> u64 {
 /// or else 1.
 const STEPS: [[u64; 3]; 2] = [[7_919, 7_907, 1], [104_729, 104_723, 1]];
 
-/// The block in which number `index` is x, and two other numbers are y and z. Over all indices, every number occurs at least once
-/// in every position, because the steps share no factor with the counts. Indices beyond the count of numbers give a block of every
-/// shape.
+/// Returns the block in which number `index` is x, and two other numbers are y and z. Over all indices, every number occurs at least once
+/// in every position, because the steps share no factor with the counts. Indices beyond the count of numbers give a block of every shape.
 pub fn numbers(grammar: Grammar, index: u64) -> [SpelledNumber; 3] {
     let count = grammar.numbers();
     if index < count {
@@ -86,8 +85,8 @@ pub fn numbers(grammar: Grammar, index: u64) -> [SpelledNumber; 3] {
     })
 }
 
-/// A block of every shape that no block of [`numbers`] below the count of numbers has. In a small grammar these few blocks leave out
-/// combinations, such as three numbers with two digits before the point.
+/// Returns a block of every shape that no block of [`numbers`] below the count of numbers has. In a small grammar these few blocks leave
+/// out combinations, such as three numbers with two digits before the point.
 pub(crate) fn blocks_of_missing_shapes(grammar: Grammar) -> Vec<[SpelledNumber; 3]> {
     let all = shapes_of_blocks(grammar);
     let mut seen = HashSet::new();
@@ -108,14 +107,14 @@ pub(crate) fn blocks_of_missing_shapes(grammar: Grammar) -> Vec<[SpelledNumber; 
     blocks
 }
 
-/// A number of every shape of an axis.
+/// Returns a number of every shape of an axis.
 fn examples(grammar: Grammar, axis: usize) -> Vec<SpelledNumber> {
     let mut seen = HashSet::new();
     let numbers = (0..grammar.numbers_of(axis)).map(|index| grammar.number(index, axis));
     numbers.filter(|number| seen.insert(shape(grammar, &[*number; 3]))).collect()
 }
 
-/// The text of a block, with the byte offset at which each slot begins.
+/// Returns the text of a block, with the byte offset at which each slot begins.
 pub fn block(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> (String, [usize; MOST_SLOTS]) {
     let mut text = String::with_capacity(16 + 3 * grammar.decimals());
     let mut starts = [0; MOST_SLOTS];
@@ -146,13 +145,13 @@ pub fn block(grammar: Grammar, numbers: &[SpelledNumber; 3]) -> (String, [usize;
 }
 
 impl Grammar {
-    /// Whether a text is exactly one block of this grammar.
+    /// Returns whether a text is exactly one block of this grammar.
     #[cfg(test)]
     pub(crate) fn has_block(self, text: &str) -> bool {
         self.block_at(text) == Some(text.len())
     }
 
-    /// The length in bytes of the block at the start of a text, if there is one.
+    /// Returns the length in bytes of the block at the start of a text, if there is one.
     fn block_at(self, text: &str) -> Option<usize> {
         let inside = self.encoding().open().len();
         let (after, end) = text
@@ -181,14 +180,14 @@ impl Grammar {
         out
     }
 
-    /// The characters that can occur inside blocks.
+    /// Returns the characters that can occur inside blocks.
     pub fn characters(self) -> String {
         let signs = if self.encoding().is_signed() { "-" } else { "" };
         let point = if self.encoding().is_decimal() { "." } else { "" };
         format!("{signs}{point}{}0123456789", self.encoding().separator())
     }
 
-    /// The expression that finds blocks in a text. If blocks have no opening character, a block must follow the `]` of its atom.
+    /// Returns the expression that finds blocks in a text. If blocks have no opening character, a block must follow the `]` of its atom.
     pub(crate) fn isolating_pattern(self) -> String {
         let behind = if self.encoding().open().is_empty() { BEHIND_ATOM } else { "" };
         behind.to_owned() + &self.block_pattern()

@@ -49,8 +49,8 @@ impl UsableTokens {
     }
 }
 
-/// The strings that distinguish the first and the last token of a block from all others: the opening and the closing characters, if
-/// they occur nowhere else in a block.
+/// Returns the strings that distinguish the first and the last token of a block from all others: the opening and the closing characters,
+/// if they occur nowhere else in a block.
 fn ends(grammar: Grammar) -> [Option<&'static str>; 2] {
     let encoding = grammar.encoding();
     let (open, between, close) = (encoding.open(), encoding.separator(), encoding.close());
@@ -63,7 +63,7 @@ fn ends(grammar: Grammar) -> [Option<&'static str>; 2] {
 /// The largest number of new tokens that are counted one by one; the bound is capped at this.
 const MOST_COUNTED: u64 = 10_000_000;
 
-/// The smallest number of new tokens that any scheme with `tokens` tokens per block needs.
+/// Returns the smallest number of new tokens that any scheme with `tokens` tokens per block needs.
 pub(crate) fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, base: UsableTokens) -> u64 {
     let blocks = grammar.blocks();
     let ends = ends(grammar).map(|end| end.is_some());
@@ -95,14 +95,14 @@ pub(crate) fn counting_bound(kind: SchemeKind, grammar: Grammar, tokens: usize, 
     new
 }
 
-/// The number of sequences of one of the first tokens, one of the last, and `power` of the inner ones.
+/// Returns the number of sequences of one of the first tokens, one of the last, and `power` of the inner ones.
 fn sequences([first, last, inner]: [u64; 3], power: u32) -> u128 {
     // Overflow means that there are enough: no number of blocks is larger than the maximum.
     let inner = u128::from(inner).checked_pow(power).unwrap_or(u128::MAX);
     u128::from(first).saturating_mul(u128::from(last)).saturating_mul(inner)
 }
 
-/// The logarithm of the factor by which one more token increases a count. Without any token it is infinite, which is correct: the
+/// Returns the logarithm of the factor by which one more token increases a count. Without any token it is infinite, which is correct: the
 /// product is 0 until there is one.
 fn gain(count: u64) -> f64 {
     ((count + 1) as f64 / count as f64).ln()
@@ -133,7 +133,7 @@ impl BlockGuarantee {
         BlockGuarantee { fewest, most, lower_bound: counting_bound(kind, grammar, most, base) }
     }
 
-    /// The largest difference between the number of tokens of any block and `tokens`.
+    /// Returns the largest difference between the number of tokens of any block and `tokens`.
     pub fn drift(&self, tokens: u64) -> u64 {
         tokens.abs_diff(self.fewest as u64).max(tokens.abs_diff(self.most as u64))
     }
@@ -176,7 +176,7 @@ impl BlockParts {
         BlockParts::Decimals(slots)
     }
 
-    /// Whether a string is part of some block.
+    /// Returns whether a string is part of some block.
     pub(in crate::design) fn hold(&self, string: &str) -> bool {
         match self {
             BlockParts::Decimals(slots) => in_slots(slots, string),

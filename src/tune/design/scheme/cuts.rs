@@ -24,7 +24,7 @@ pub enum SchemeKind {
 }
 
 impl SchemeKind {
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             SchemeKind::Separate => "separate",
@@ -32,7 +32,7 @@ impl SchemeKind {
         }
     }
 
-    /// Whether a piece with these slots is allowed.
+    /// Returns whether a piece with these slots is allowed.
     pub fn allows(self, slots: &[BlockSlot]) -> bool {
         // A sign may be absent, so a piece with only a sign would be missing from some blocks.
         slots != [BlockSlot::Sign] && (self == SchemeKind::Fused || !has_bracket(slots) || slots.len() == 1)
@@ -43,7 +43,7 @@ fn has_bracket(slots: &[BlockSlot]) -> bool {
     slots.iter().any(|slot| matches!(slot, BlockSlot::Open(_) | BlockSlot::Close(_)))
 }
 
-/// The pieces that begin at `starts`, each from its start to the start of the next; the last one ends at `end`.
+/// Returns the pieces that begin at `starts`, each from its start to the start of the next; the last one ends at `end`.
 pub(in crate::design) fn spans(starts: &[usize], end: usize) -> impl Iterator<Item = (usize, usize)> {
     starts.iter().copied().zip(starts.iter().skip(1).copied().chain([end]))
 }
@@ -61,7 +61,7 @@ pub struct Scheme {
 pub(crate) type SchemeCuts = [[Vec<usize>; MOST_DECIMALS + 1]; 3];
 
 impl Scheme {
-    /// A scheme for a grammar whose numbers have all their digits. `starts` is the first slot of every piece, in order, beginning
+    /// Returns a scheme for a grammar whose numbers have all their digits. `starts` is the first slot of every piece, in order, beginning
     /// with 0.
     pub fn fixed(grammar: Grammar, starts: Vec<usize>) -> Self {
         let mut cuts = SchemeCuts::default();
@@ -70,7 +70,7 @@ impl Scheme {
         Scheme { grammar, cuts }
     }
 
-    /// The scheme for such a grammar with a cut before every slot that may begin a piece.
+    /// Returns the scheme for such a grammar with a cut before every slot that may begin a piece.
     pub(crate) fn finest(grammar: Grammar) -> Self {
         let row = grammar.row();
         // A sign is never a piece on its own.
@@ -78,17 +78,17 @@ impl Scheme {
         Scheme::fixed(grammar, starts.collect())
     }
 
-    /// A scheme whose cuts depend on the number of decimals.
+    /// Returns a scheme whose cuts depend on the number of decimals.
     pub fn stripped(grammar: Grammar, cuts: SchemeCuts) -> Self {
         Scheme { grammar, cuts }
     }
 
-    /// The first slots of the pieces that an axis contributes to a block, if its number has `decimals` decimals.
+    /// Returns the first slots of the pieces that an axis contributes to a block, if its number has `decimals` decimals.
     pub fn cuts(&self, axis: usize, decimals: usize) -> &[usize] {
         &self.cuts[axis][decimals]
     }
 
-    /// The first slots of the pieces of a block whose numbers have these decimals, in order.
+    /// Returns the first slots of the pieces of a block whose numbers have these decimals, in order.
     pub fn starts(&self, decimals: [usize; 3]) -> Vec<usize> {
         (0..3).flat_map(|axis| self.cuts(axis, decimals[axis])).copied().collect()
     }
@@ -102,12 +102,12 @@ impl Scheme {
         }
     }
 
-    /// The number of tokens of every block, including brackets.
+    /// Returns the number of tokens of every block, including brackets.
     pub fn tokens_per_block(&self) -> usize {
         self.starts([self.grammar.decimals(); 3]).len()
     }
 
-    /// The slots of each piece of a block whose numbers have these decimals.
+    /// Returns the slots of each piece of a block whose numbers have these decimals.
     pub fn pieces(&self, decimals: [usize; 3]) -> Vec<Vec<BlockSlot>> {
         let slots = self.grammar.slots(decimals);
         spans(&self.starts(decimals), self.grammar.row().len())
@@ -115,7 +115,7 @@ impl Scheme {
             .collect()
     }
 
-    /// Every token that a block can need, once each, in order of first use. Blocks with more decimals come first.
+    /// Returns every token that a block can need, once each, in order of first use. Blocks with more decimals come first.
     pub fn strings(&self) -> Vec<String> {
         // New tokens get ids in this order, so it must be the same in every run.
         let counts: Vec<usize> = self.grammar.counts().rev().collect();
@@ -132,7 +132,7 @@ impl Scheme {
         all
     }
 
-    /// A block in which all numbers have `decimals` decimals, with `|` at the cuts.
+    /// Returns a block in which all numbers have `decimals` decimals, with `|` at the cuts.
     pub fn example(&self, decimals: usize) -> String {
         // Numbers with signs, distinct digits and no trailing zero, so that every slot is visible.
         let numbers = [("-", 1, "234567"), ("", 6, "789123"), ("-", 0, "123456")];
@@ -161,7 +161,7 @@ impl Scheme {
         out
     }
 
-    /// The number of pieces that contain a bracket, which is the same for every block.
+    /// Returns the number of pieces that contain a bracket, which is the same for every block.
     pub fn brackets(&self) -> usize {
         self.pieces([self.grammar.decimals(); 3]).iter().filter(|piece| has_bracket(piece)).count()
     }

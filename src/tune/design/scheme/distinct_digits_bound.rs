@@ -35,7 +35,7 @@ const HARDEST: usize = 40;
 /// The number of token sets after which the search gives up and keeps the g found so far.
 const MOST_TRIES: usize = 20_000;
 
-/// The smallest number of new tokens that blocks with few kinds of digits need, if each has at most `tokens` tokens.
+/// Returns the smallest number of new tokens that blocks with few kinds of digits need, if each has at most `tokens` tokens.
 pub(crate) fn distinct_digits_bound<'v>(
     kind: SchemeKind,
     grammar: Grammar,
@@ -61,7 +61,7 @@ pub(crate) fn distinct_digits_bound<'v>(
         .sum()
 }
 
-/// A text with its digits renamed in order of first occurrence; `None` if it contains characters that blocks do not.
+/// Returns a text with its digits renamed in order of first occurrence; `None` if it contains characters that blocks do not.
 fn renamed(text: &[u8]) -> Option<Vec<u8>> {
     let mut names = Vec::new();
     let renamed = text.iter().map(|byte| match byte {
@@ -80,7 +80,7 @@ fn renamed(text: &[u8]) -> Option<Vec<u8>> {
     renamed.collect()
 }
 
-/// The set of a text's digits as bits.
+/// Returns the set of a text's digits as bits.
 fn digits(text: &[u8]) -> u16 {
     text.iter().filter(|byte| byte.is_ascii_digit()).fold(0, |digits, byte| digits | 1 << (byte - b'0'))
 }
@@ -119,12 +119,12 @@ impl<'b> Universe<'b> {
         universe
     }
 
-    /// The bound g: the smallest number of new tokens with as many kinds that can be enough.
+    /// Returns the bound g: the smallest number of new tokens with as many kinds that can be enough.
     fn fewest(mut self) -> usize {
         (0..=MOST_TOKENS).find(|more| self.enough(&mut Vec::new(), *more)).unwrap_or(MOST_TOKENS + 1)
     }
 
-    /// Whether some `more` further tokens can be enough together with `new`. True if there are too many sets to try.
+    /// Returns whether some `more` further tokens can be enough together with `new`. True if there are too many sets to try.
     fn enough(&mut self, new: &mut Vec<Vec<u8>>, more: usize) -> bool {
         self.tries += 1;
         let unspelled: Vec<usize> = (0..self.blocks.len())
@@ -159,7 +159,7 @@ impl<'b> Universe<'b> {
         })
     }
 
-    /// Whether a token with this text is available for free.
+    /// Returns whether a token with this text is available for free.
     fn is_free(&self, part: &[u8]) -> bool {
         let kinds = digits(part).count_ones() as usize;
         self.is_allowed(part)
@@ -179,7 +179,7 @@ impl<'b> Universe<'b> {
             .collect()
     }
 
-    /// The possible new tokens that are parts of a block of the sample.
+    /// Returns the possible new tokens that are parts of a block of the sample.
     fn parts(&self, at: usize) -> BTreeSet<Vec<u8>> {
         let block = &self.blocks[at];
         let all =
@@ -190,7 +190,7 @@ impl<'b> Universe<'b> {
         new.map(<[u8]>::to_vec).collect()
     }
 
-    /// The smallest number of tokens with which a block can be spelled.
+    /// Returns the smallest number of tokens with which a block can be spelled.
     fn length(&self, block: &[u8], free: &[bool], new: &[Vec<u8>]) -> usize {
         let side = block.len() + 1;
         // One less than the maximum, so that a step from an unreachable position does not overflow.

@@ -10,7 +10,7 @@ use super::slots::{BlockSlot, MOST_SLOTS, pattern};
 /// The beginning of every cut pattern, by which an extended tokenizer is recognized.
 pub(crate) const CUT_MARK: &str = "\\G(?:";
 
-/// The expression that cuts a text if it is exactly one block of the scheme's grammar, and matches nowhere in any other text.
+/// Returns the expression that cuts a text if it is exactly one block of the scheme's grammar, and matches nowhere in any other text.
 ///
 /// The first piece must begin the text (`\A`) and be followed by the rest of a block and the end of the text (`\z`). The other
 /// pieces must begin where a match ended (`\G`), and not at the beginning of the text. So they match only within a block, after the
@@ -20,7 +20,7 @@ pub(crate) fn cut_pattern(scheme: &Scheme) -> String {
     format!("{CUT_MARK}{first}|(?!\\A)(?:{}))", later.join("|"))
 }
 
-/// The first and the later pieces for numbers that have all their digits. Longer pieces are tried first. If this order is not
+/// Returns the first and the later pieces for numbers that have all their digits. Longer pieces are tried first. If this order is not
 /// enough to distinguish pieces, each is also recognized by the rest of the block, which is slower.
 fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
     let row = scheme.grammar.row();
@@ -49,8 +49,8 @@ fn fixed(scheme: &Scheme) -> (String, Vec<String>) {
     (first, later.collect())
 }
 
-/// Whether trying `pieces` in their order cuts blocks as the scheme does, for blocks of every shape and many digits. This is not a
-/// proof; the check of every number is.
+/// Returns whether trying `pieces` in their order cuts blocks as the scheme does, for blocks of every shape and many digits. This is not
+/// a proof; the check of every number is.
 fn told_apart(spans: &[(usize, usize)], grammar: Grammar, pieces: &[&[BlockSlot]]) -> bool {
     let row = grammar.row();
     some_blocks(grammar).iter().all(|(block, slots)| {
@@ -83,13 +83,13 @@ fn some_blocks(grammar: Grammar) -> Vec<(String, [usize; MOST_SLOTS])> {
     (0..grammar.numbers()).map(|index| block(grammar, &numbers(grammar, index))).collect()
 }
 
-/// A number with all its decimals, the first of six digits.
+/// Returns a number with all its decimals, the first of six digits.
 fn spelled(grammar: Grammar, negative: bool, integer: u32, digits: &str) -> SpelledNumber {
     let decimals = grammar.decimals();
     SpelledNumber { negative, integer, fraction: digits[..decimals].parse().unwrap_or(0), decimals }
 }
 
-/// The number of bytes at the start of a text that the expression of a row of slots matches.
+/// Returns the number of bytes at the start of a text that the expression of a row of slots matches.
 fn matched(slots: &[BlockSlot], text: &str) -> Option<usize> {
     let Some((slot, rest)) = slots.split_first() else { return Some(0) };
     let then = |length: usize| Some(length + matched(rest, &text[length..])?);
@@ -126,9 +126,9 @@ struct PieceEnd {
 /// Where a rule applies, with the possible numbers of decimals of the axis's number.
 type Uses = BTreeMap<PieceEnd, BTreeSet<usize>>;
 
-/// The first and the later pieces of the stripped encoding. The cuts of a number depend on its number of decimals. So a piece is
-/// recognized by where it begins (for digits, by the number of digits since the point) and by the rest of the block after it. The
-/// rest shows which number it is in, and how many decimals that number has.
+/// Returns the first and the later pieces of the stripped encoding. The cuts of a number depend on its number of decimals. So a piece is
+/// recognized by where it begins (for digits, by the number of digits since the point) and by the rest of the block after it. The rest
+/// shows which number it is in, and how many decimals that number has.
 fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
     let (grammar, row) = (scheme.grammar, scheme.grammar.row());
     let mut first: BTreeMap<(String, usize), BTreeSet<usize>> = BTreeMap::new();
@@ -164,7 +164,7 @@ fn stripped(scheme: &Scheme) -> (String, Vec<String>) {
     (format!("\\A(?:{})", firsts.join("|")), later.collect())
 }
 
-/// The lookbehind for a piece that begins at this place of a number with this many decimals.
+/// Returns the lookbehind for a piece that begins at this place of a number with this many decimals.
 fn behind(place: usize, decimals: usize) -> String {
     match place {
         // A sign or an integer part does not follow a digit. Without this, decimals would match as an integer part.
@@ -176,14 +176,14 @@ fn behind(place: usize, decimals: usize) -> String {
     }
 }
 
-/// The lookahead for the rest of the block after a piece.
+/// Returns the lookahead for the rest of the block after a piece.
 fn rest_of_blocks(grammar: Grammar, uses: &Uses) -> String {
     let rests = uses.iter().filter(|(end, _)| end.slot < grammar.row().len());
     let rests: Vec<String> = rests.map(|(end, counts)| rest_of_block(grammar, *end, counts)).collect();
     if rests.is_empty() { String::new() } else { format!("(?={})", rests.join("|")) }
 }
 
-/// The expression for the rest of a block after a piece of an axis whose number has one of these numbers of decimals.
+/// Returns the expression for the rest of a block after a piece of an axis whose number has one of these numbers of decimals.
 fn rest_of_block(grammar: Grammar, end: PieceEnd, counts: &BTreeSet<usize>) -> String {
     let any: BTreeSet<usize> = grammar.counts().collect();
     let (axis, from) = grammar.row().place(end.slot);

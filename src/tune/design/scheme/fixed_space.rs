@@ -47,12 +47,12 @@ impl FixedSpace {
         FixedSpace { grammar, row, fixed_starts, pieces, cells: table.costs }
     }
 
-    /// The smallest and the largest number of tokens of schemes of this kind.
+    /// Returns the smallest and the largest number of tokens of schemes of this kind.
     pub(crate) fn tokens(&self) -> std::ops::RangeInclusive<usize> {
         self.fixed_starts.len().max(self.grammar.encoding().numbers())..=self.row.most_tokens()
     }
 
-    /// The number of new tokens of a scheme; `None` if the scheme is not in the space.
+    /// Returns the number of new tokens of a scheme; `None` if the scheme is not in the space.
     pub(crate) fn cost(&self, starts: &[usize]) -> Option<u64> {
         let mut seen = vec![false; self.cells.len()];
         let mut cost = 0;
@@ -66,9 +66,9 @@ impl FixedSpace {
         Some(cost)
     }
 
-    /// The scheme with exactly `tokens` tokens that has the fewest new ones, if it has at most `limit`. The search is exhaustive: a
-    /// branch is cut off only if it costs no less than the best scheme so far. Among equal costs, the fewest cells win, then the
-    /// first in the order of cuts.
+    /// Returns the scheme with exactly `tokens` tokens that has the fewest new ones, if it has at most `limit`. The search is exhaustive:
+    /// a branch is cut off only if it costs no less than the best scheme so far. Among equal costs, the fewest cells win, then the first
+    /// in the order of cuts.
     pub(crate) fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
         let mut walk = Walk {
             space: self,
@@ -175,7 +175,7 @@ impl Walk<'_> {
     }
 }
 
-/// The cell of a string.
+/// Returns the cell of a string.
 fn cell(string: &str, grammar: Grammar) -> String {
     let mut mask: String = string.chars().map(|c| if c.is_ascii_digit() { 'd' } else { c }).collect();
     if grammar.encoding().is_decimal() {
@@ -209,7 +209,7 @@ mod tests {
     use crate::design::scheme::grammar::fixed_grammar;
     use crate::design::scheme::space::TestVocabulary;
 
-    /// The strings of a scheme's pieces that a base lacks, one by one.
+    /// Returns the strings of a scheme's pieces that a base lacks, one by one.
     fn counted(scheme: &Scheme, base: &TestVocabulary) -> Option<u64> {
         let new = base.lacks(scheme);
         (!new.iter().any(|s| base.may_not_be_added(s))).then_some(new.len() as u64)

@@ -59,7 +59,7 @@ impl Grammar {
         Err(Error::parameter(parameter::FEWEST_DECIMALS, problem, format!("give 0 to {precision}")))
     }
 
-    /// As many blocks of the stripped encoding as can be written with `tokens` tokens.
+    /// Returns as many blocks of the stripped encoding as can be written with `tokens` tokens.
     ///
     /// A token has at least one character, so `<0,0,0>` has at most 7 tokens. A number with one decimal has two more characters, a
     /// point and the decimal; a number with k decimals has k + 1 more.
@@ -71,52 +71,52 @@ impl Grammar {
         (0..most).map(of).find(|grammar| grammar.most_tokens() >= tokens).unwrap_or(of(most))
     }
 
-    /// The encoding of the blocks.
+    /// Returns the encoding of the blocks.
     pub fn encoding(self) -> Encoding {
         self.encoding
     }
 
-    /// Whether numbers are written without trailing zeros.
+    /// Returns whether numbers are written without trailing zeros.
     pub fn is_stripped(self) -> bool {
         self.encoding.is_stripped()
     }
 
-    /// The largest number of decimals; in the fixed encoding every number has that many.
+    /// Returns the largest number of decimals; in the fixed encoding every number has that many.
     pub fn decimals(self) -> usize {
         self.encoding.decimals()
     }
 
-    /// The smallest number of decimals.
+    /// Returns the smallest number of decimals.
     pub fn fewest_decimals(self) -> usize {
         self.fewest
     }
 
-    /// The possible numbers of decimals.
+    /// Returns the possible numbers of decimals.
     pub fn counts(self) -> RangeInclusive<usize> {
         self.fewest..=self.decimals()
     }
 
-    /// The slots of a block whose numbers have all their decimals.
+    /// Returns the slots of a block whose numbers have all their decimals.
     pub fn row(self) -> SlotRow {
         SlotRow::new(self.encoding, self.range)
     }
 
-    /// The magnitude below which its numbers lie, if they are decimals.
+    /// Returns the magnitude below which its numbers lie, if they are decimals.
     pub(crate) fn decimal_range(self) -> Option<Range> {
         self.encoding.is_decimal().then_some(self.range)
     }
 
-    /// The number of units of a coordinate in one Å.
+    /// Returns the number of units of a coordinate in one Å.
     pub fn units(self) -> u32 {
         self.encoding.precision().units_per_angstrom().unsigned_abs()
     }
 
-    /// The number of decimals with which a magnitude is written without trailing zeros.
+    /// Returns the number of decimals with which a magnitude is written without trailing zeros.
     pub(crate) fn decimals_of(self, magnitude: u32) -> usize {
         self.decimals() - self.encoding.precision().trailing_zeros(magnitude)
     }
 
-    /// The largest number of tokens that every block can have: the number of characters of the shortest block.
+    /// Returns the largest number of tokens that every block can have: the number of characters of the shortest block.
     pub fn most_tokens(self) -> usize {
         if !self.encoding.is_decimal() {
             return self.row().most_tokens();
@@ -125,7 +125,7 @@ impl Grammar {
         7 + 3 * if self.fewest == 0 { 0 } else { self.fewest + 1 }
     }
 
-    /// The number of different fractions.
+    /// Returns the number of different fractions.
     fn fractions(self) -> u64 {
         let all = u64::from(self.units());
         // Numbers with too few decimals are the multiples of a power of ten, as many as there are shorter fractions.
@@ -133,18 +133,18 @@ impl Grammar {
         all - u64::from(shorter)
     }
 
-    /// The number of spellings of one number: signs, integer parts and decimals. Zero with a sign is one of them. If each number of
-    /// a block has its own bins, the largest number of spellings of any of them.
+    /// Returns the number of spellings of one number: signs, integer parts and decimals. Zero with a sign is one of them. If each number
+    /// of a block has its own bins, the largest number of spellings of any of them.
     pub fn numbers(self) -> u64 {
         (0..self.encoding.numbers()).map(|axis| self.numbers_of(axis)).max().unwrap_or(0)
     }
 
-    /// The number of spellings of an axis's number.
+    /// Returns the number of spellings of an axis's number.
     pub(crate) fn numbers_of(self, axis: usize) -> u64 {
         self.magnitudes(axis) * if self.encoding.is_signed() { 2 } else { 1 }
     }
 
-    /// The number of spellings without a sign.
+    /// Returns the number of spellings without a sign.
     fn magnitudes(self, axis: usize) -> u64 {
         if self.encoding.is_decimal() {
             return u64::from(self.range.angstrom()) * self.fractions();
@@ -152,7 +152,7 @@ impl Grammar {
         u64::from(self.encoding.number().limits(axis).1.unsigned_abs()) + 1
     }
 
-    /// The number of blocks, at most 2¹²⁸ - 1.
+    /// Returns the number of blocks, at most 2¹²⁸ - 1.
     pub fn blocks(self) -> u128 {
         (0..self.encoding.numbers())
             .fold(1, |all: u128, axis| all.saturating_mul(self.numbers_of(axis).into()))
@@ -179,7 +179,7 @@ impl Grammar {
         SpelledNumber { negative, integer, fraction, decimals: self.decimals_of(fraction) }
     }
 
-    /// Whether the grammar has a spelling of this coordinate.
+    /// Returns whether the grammar has a spelling of this coordinate.
     pub fn holds(self, coordinate: Fixed) -> bool {
         if !self.encoding.is_decimal() {
             // Everything that the encoding writes is included.
@@ -190,7 +190,7 @@ impl Grammar {
         written && magnitude / self.units() < self.range.angstrom()
     }
 
-    /// The slots of a block whose numbers have these decimals; a slot that the block lacks is `None`.
+    /// Returns the slots of a block whose numbers have these decimals; a slot that the block lacks is `None`.
     pub fn slots(self, decimals: [usize; 3]) -> [Option<BlockSlot>; MOST_SLOTS] {
         let row = self.row();
         let mut slots = [None; MOST_SLOTS];
@@ -207,7 +207,7 @@ impl Grammar {
         slots
     }
 
-    /// The expression of a whole block. It has no anchors and does not look at the surrounding text, so a block is found in every
+    /// Returns the expression of a whole block. It has no anchors and does not look at the surrounding text, so a block is found in every
     /// context. Two blocks cannot overlap, since each begins with its only `<` and ends with its only `>`.
     pub(crate) fn block_pattern(self) -> String {
         if !self.is_stripped() {
@@ -217,8 +217,8 @@ impl Grammar {
         format!("<{number},{number},{number}>")
     }
 
-    /// The expression for the rest of a number from a place on, if the number has one of these numbers of decimals. The places are
-    /// sign, integer part, point, decimals and end, counted from 0.
+    /// Returns the expression for the rest of a number from a place on, if the number has one of these numbers of decimals. The places
+    /// are sign, integer part, point, decimals and end, counted from 0.
     pub fn rest(self, place: usize, counts: &BTreeSet<usize>) -> String {
         let head = match place {
             0 => pattern(&[BlockSlot::Sign, self.integer()]),
@@ -239,12 +239,12 @@ impl Grammar {
         }
     }
 
-    /// The integer part of a decimal.
+    /// Returns the integer part of a decimal.
     fn integer(self) -> BlockSlot {
         BlockSlot::Number { below: self.range.angstrom(), width: 0 }
     }
 
-    /// The expression for the last decimals of a number, for one of these numbers of digits.
+    /// Returns the expression for the last decimals of a number, for one of these numbers of digits.
     fn digits(self, counts: &BTreeSet<usize>) -> String {
         let (Some(&first), Some(&last)) = (counts.first(), counts.last()) else { return String::new() };
         if first == last {
@@ -262,7 +262,7 @@ impl Grammar {
         }
     }
 
-    /// The expression for this many decimals.
+    /// Returns the expression for this many decimals.
     fn run_of_digits(self, count: usize) -> String {
         let mut slots = vec![BlockSlot::Digit; count];
         if let Some(last) = slots.last_mut().filter(|_| self.is_stripped()) {
@@ -272,24 +272,24 @@ impl Grammar {
     }
 }
 
-/// The number of decimals in words.
+/// Returns the number of decimals in words.
 pub fn in_words(precision: Precision) -> String {
     let plural = if precision.decimals() == 1 { "" } else { "s" };
     format!("{} decimal{plural}", precision.in_words())
 }
 
-/// A power of ten.
+/// Returns a power of ten.
 pub(super) fn power(decimals: usize) -> u32 {
     10u32.pow(decimals as u32)
 }
 
-/// A grammar of the fixed encoding, for tests.
+/// Returns a grammar of the fixed encoding, for tests.
 #[cfg(test)]
 pub(in crate::design) fn fixed_grammar(angstrom: u32, decimals: usize) -> Grammar {
     Grammar::fixed(Range::new(angstrom).unwrap(), Precision::new(decimals).unwrap())
 }
 
-/// A grammar of the stripped encoding, for tests.
+/// Returns a grammar of the stripped encoding, for tests.
 #[cfg(test)]
 pub(in crate::design) fn stripped_grammar(angstrom: u32, decimals: usize, fewest: usize) -> Grammar {
     Grammar::stripped(Range::new(angstrom).unwrap(), Precision::new(decimals).unwrap(), fewest).unwrap()
@@ -300,7 +300,7 @@ mod tests {
     use super::*;
     use crate::design::scheme::slots::MOST_DECIMALS;
 
-    /// The text of a number.
+    /// Returns the text of a number.
     fn spelled(grammar: Grammar, number: SpelledNumber) -> String {
         let digits = format!("{:01$}", number.fraction, grammar.decimals());
         let mut text = format!("{}{}", if number.negative { "-" } else { "" }, number.integer);

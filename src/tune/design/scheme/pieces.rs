@@ -13,7 +13,7 @@ use drift_core::encoding::Fixed;
 pub struct SlotContents([u32; MOST_SLOTS]);
 
 impl SlotContents {
-    /// The slots of a block; `None` if a number is outside the range.
+    /// Returns the slots of a block; `None` if a number is outside the range.
     pub fn from_numbers(numbers: &[Fixed; 3], grammar: Grammar) -> Option<Self> {
         let (decimals, row) = (grammar.decimals(), grammar.row());
         let mut slots = [0; MOST_SLOTS];
@@ -70,7 +70,7 @@ impl PieceTable {
         PieceTable { grammar: scheme.grammar, strings: all, pieces }
     }
 
-    /// The index of the string of each piece of a block.
+    /// Returns the index of the string of each piece of a block.
     pub fn of_block<'p>(&'p self, block: &'p SlotContents) -> impl Iterator<Item = usize> + 'p {
         self.pieces.iter().map(|piece| {
             let code = piece.slots.iter().fold(0, |code, (slot, options)| code * options + block.0[*slot]);
@@ -78,7 +78,7 @@ impl PieceTable {
         })
     }
 
-    /// The smallest and the largest number of tokens of any block in the range, if each string takes as many tokens as `lengths`
+    /// Returns the smallest and the largest number of tokens of any block in the range, if each string takes as many tokens as `lengths`
     /// states. The slots of different pieces are independent, so these are sums over pieces.
     pub fn extremes(&self, lengths: &[usize]) -> RangeInclusive<usize> {
         let (mut fewest, mut most) = (0, 0);
@@ -91,7 +91,7 @@ impl PieceTable {
     }
 }
 
-/// The number of ways to fill a slot, in the order of [`strings`].
+/// Returns the number of ways to fill a slot, in the order of [`strings`].
 fn options(slot: BlockSlot) -> u32 {
     match slot {
         BlockSlot::Sign => 2,

@@ -14,11 +14,11 @@ use drift_core::error::Result;
 pub trait Landscape {
     /// A scheme.
     type Point: Clone;
-    /// An initial scheme with `tokens` tokens; `None` if there is none.
+    /// Returns an initial scheme with `tokens` tokens; `None` if there is none.
     fn start(&self, tokens: usize, random: &mut ChaCha8Rng) -> Option<Self::Point>;
-    /// The number of new tokens of a scheme; `None` if the scheme is not in the space.
+    /// Returns the number of new tokens of a scheme; `None` if the scheme is not in the space.
     fn new_tokens(&self, point: &Self::Point) -> Option<u64>;
-    /// A scheme with the same number of tokens that differs slightly.
+    /// Returns a scheme with the same number of tokens that differs slightly.
     fn neighbour(&self, point: &Self::Point, random: &mut ChaCha8Rng) -> Self::Point;
 }
 
@@ -60,7 +60,7 @@ impl<L: Landscape> CostFunction for Problem<'_, L> {
     type Param = L::Point;
     type Output = f64;
 
-    /// The logarithm of the number of new tokens, so that one temperature suits schemes of all sizes.
+    /// Returns the logarithm of the number of new tokens, so that one temperature suits schemes of all sizes.
     fn cost(&self, point: &L::Point) -> Result<f64, ArgminError> {
         let mut found = self.found.borrow_mut();
         found.evaluations += 1;

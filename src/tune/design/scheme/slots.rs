@@ -57,7 +57,7 @@ pub struct SlotRow {
 }
 
 impl SlotRow {
-    /// The row for blocks of an encoding. Integer parts of decimals are below `range`.
+    /// Returns the row for blocks of an encoding. Integer parts of decimals are below `range`.
     pub fn new(encoding: Encoding, range: Range) -> Self {
         let mut row = SlotRow {
             // Any slot will do: slots beyond `length` are never read.
@@ -99,13 +99,13 @@ impl SlotRow {
         }
     }
 
-    /// The first slot of a number: for a decimal, its sign. The slot before the next number's first slot is the separator.
+    /// Returns the first slot of a number: for a decimal, its sign. The slot before the next number's first slot is the separator.
     pub fn first(&self, axis: usize) -> usize {
         self.firsts[axis]
     }
 
-    /// The axis of a slot and its place within the number: for decimals sign, integer part, point, decimals, end. The opening slot
-    /// belongs to no number.
+    /// Returns the axis of a slot and its place within the number: for decimals sign, integer part, point, decimals, end. The opening
+    /// slot belongs to no number.
     pub fn place(&self, slot: usize) -> (usize, usize) {
         match self.firsts[..self.axes].iter().rposition(|first| *first <= slot) {
             Some(axis) => (axis, slot - self.firsts[axis]),
@@ -114,7 +114,7 @@ impl SlotRow {
         }
     }
 
-    /// The largest number of tokens of a block: one piece per slot, except for signs.
+    /// Returns the largest number of tokens of a block: one piece per slot, except for signs.
     pub fn most_tokens(&self) -> usize {
         self.iter().filter(|slot| **slot != BlockSlot::Sign).count()
     }
@@ -129,7 +129,7 @@ impl Deref for SlotRow {
 }
 
 impl BlockSlot {
-    /// The slot as a part of an encoding's rows, which know their strings.
+    /// Returns the slot as a part of an encoding's rows, which know their strings.
     fn part(self) -> SlotPart {
         match self {
             BlockSlot::Open(text) | BlockSlot::Comma(text) | BlockSlot::Close(text) => {
@@ -149,17 +149,17 @@ fn parts_of(slots: &[BlockSlot]) -> Vec<SlotPart> {
     slots.iter().map(|slot| slot.part()).collect()
 }
 
-/// The expression of a row of slots.
+/// Returns the expression of a row of slots.
 pub fn pattern(slots: &[BlockSlot]) -> String {
     parts::expression(&parts_of(slots))
 }
 
-/// The number of strings that a row of slots represents.
+/// Returns the number of strings that a row of slots represents.
 pub fn size(slots: &[BlockSlot]) -> u64 {
     parts::count(&parts_of(slots))
 }
 
-/// Every string that a row of slots represents, in the order of its slots.
+/// Returns every string that a row of slots represents, in the order of its slots.
 pub fn strings(slots: &[BlockSlot]) -> Vec<String> {
     parts::strings(&parts_of(slots))
 }
@@ -173,7 +173,7 @@ impl Range {
     /// 15 Å, which includes nearly all atoms of drug-like molecules.
     pub(crate) const USUAL: Range = Range(15);
 
-    /// A range of 1 to 100 Å. The format has integer parts of at most two digits.
+    /// Returns a range of 1 to 100 Å. The format has integer parts of at most two digits.
     ///
     /// # Errors
     /// If the range is not within 1 to 100 Å.

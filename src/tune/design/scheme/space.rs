@@ -10,11 +10,11 @@ pub(crate) const MAX_NEW_TOKENS: u64 = 40_000;
 
 /// What the search needs to know about a base vocabulary.
 pub trait BaseTokens {
-    /// Whether a string already is a token.
+    /// Returns whether a string already is a token.
     fn holds(&self, string: &str) -> bool;
-    /// Whether a new token with this text could change how texts without blocks are encoded.
+    /// Returns whether a new token with this text could change how texts without blocks are encoded.
     fn may_not_be_added(&self, string: &str) -> bool;
-    /// The strings of a scheme that are no tokens, in the scheme's order.
+    /// Returns the strings of a scheme that are no tokens, in the scheme's order.
     fn lacks(&self, scheme: &Scheme) -> Vec<String> {
         scheme.strings().into_iter().filter(|string| !self.holds(string)).collect()
     }
@@ -37,13 +37,13 @@ pub(super) struct CellTable<'v, V, C> {
 }
 
 impl<'v, V: BaseTokens, C: Fn(&str) -> String> CellTable<'v, V, C> {
-    /// A table without cells.
+    /// Returns a table without cells.
     pub(super) fn new(kind: SchemeKind, vocabulary: &'v V, cell: C) -> Self {
         let (costs, ids, known) = Default::default();
         CellTable { kind, vocabulary, cell, costs, ids, known }
     }
 
-    /// The cells of a piece; `None` if no scheme may have the piece.
+    /// Returns the cells of a piece; `None` if no scheme may have the piece.
     pub(super) fn cells(&mut self, slots: &[BlockSlot]) -> Option<Cells> {
         // Equal rows of slots occur at several places of a block (each decimal is one), and are counted once.
         if let Some(known) = self.known.get(slots) {

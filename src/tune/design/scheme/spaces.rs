@@ -45,8 +45,8 @@ pub struct DesignSpaces<'v, V> {
 }
 
 impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
-    /// The spaces over a base's vocabulary. Without `fewest_decimals`, as many blocks of the stripped encoding are included as can
-    /// have the requested number of tokens.
+    /// Returns the spaces over a base's vocabulary. Without `fewest_decimals`, as many blocks of the stripped encoding are included as
+    /// can have the requested number of tokens.
     ///
     /// # Errors
     /// If the encoding has no numbers with so few decimals.
@@ -73,7 +73,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
         Ok(DesignSpaces { kind, range, encoding, fewest_decimals, vocabulary, fixed, stripped })
     }
 
-    /// The spaces of another kind and range over the same vocabulary.
+    /// Returns the spaces of another kind and range over the same vocabulary.
     ///
     /// # Errors
     /// If the encoding has no numbers with so few decimals.
@@ -81,27 +81,27 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
         Self::new(kind, range, self.encoding, self.fewest_decimals, self.vocabulary)
     }
 
-    /// The kind of the schemes.
+    /// Returns the kind of the schemes.
     pub fn kind(&self) -> SchemeKind {
         self.kind
     }
 
-    /// The range of the coordinates.
+    /// Returns the range of the coordinates.
     pub fn range(&self) -> Range {
         self.range
     }
 
-    /// The encoding of the blocks.
+    /// Returns the encoding of the blocks.
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// The vocabulary of the base.
+    /// Returns the vocabulary of the base.
     pub fn vocabulary(&self) -> &'v V {
         self.vocabulary
     }
 
-    /// The grammar of the blocks that have `tokens` tokens.
+    /// Returns the grammar of the blocks that have `tokens` tokens.
     pub fn grammar(&self, tokens: usize) -> Grammar {
         if !self.encoding.is_stripped() {
             return Grammar::constant(self.encoding, self.range);
@@ -112,7 +112,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
         fewest.unwrap_or_else(|| Grammar::widest(self.range, precision, tokens))
     }
 
-    /// The smallest and the largest number of tokens of schemes.
+    /// Returns the smallest and the largest number of tokens of schemes.
     pub fn tokens(&self) -> RangeInclusive<usize> {
         if !self.encoding.is_stripped() {
             return self.fixed().tokens();
@@ -121,7 +121,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
         *self.stripped(usize::MAX).tokens().start()..=self.grammar(usize::MAX).most_tokens()
     }
 
-    /// The scheme with exactly `tokens` tokens that has the fewest new ones, if it has at most `limit`.
+    /// Returns the scheme with exactly `tokens` tokens that has the fewest new ones, if it has at most `limit`.
     pub(crate) fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
         if self.encoding.is_stripped() {
             self.stripped(tokens).optimum(tokens, limit)
@@ -143,7 +143,7 @@ impl<'v, V: BaseTokens> DesignSpaces<'v, V> {
         found.map_err(|e| Error::internal("search", e))
     }
 
-    /// A lower bound on the number of new tokens of any tokenizer with `tokens` tokens per block, and how it is proved.
+    /// Returns a lower bound on the number of new tokens of any tokenizer with `tokens` tokens per block, and how it is proved.
     pub fn lower_bound(&self, tokens: usize, base: impl Iterator<Item = &'v str> + Clone) -> (u64, BoundBy) {
         let grammar = self.grammar(tokens);
         let counting =

@@ -52,7 +52,7 @@ struct Group {
     pieces: usize,
 }
 
-/// The possible units of each number: a block is cut before the comma, after it, or after the sign that follows it.
+/// Returns the possible units of each number: a block is cut before the comma, after it, or after the sign that follows it.
 fn units(row: &SlotRow) -> [Vec<Unit>; 3] {
     let [y, z] = [1, 2].map(|axis| [0, 1, 2].map(|more| row.first(axis) - 1 + more));
     [units_between(&[0], &y), units_between(&y, &z), units_between(&z, &[row.len()])]
@@ -102,14 +102,14 @@ impl StrippedSpace {
         StrippedSpace { kind, grammar, cells: table.costs, choices: all, units }
     }
 
-    /// The smallest and the largest number of tokens of schemes of this kind.
+    /// Returns the smallest and the largest number of tokens of schemes of this kind.
     pub(crate) fn tokens(&self) -> std::ops::RangeInclusive<usize> {
         // Three units and, in the separate kind, two brackets on their own.
         let fewest = if self.kind == SchemeKind::Separate { 5 } else { 3 };
         fewest..=self.grammar.most_tokens()
     }
 
-    /// Every frame of schemes with `tokens` tokens that has choices for every number of decimals.
+    /// Returns every frame of schemes with `tokens` tokens that has choices for every number of decimals.
     fn frames(&self, tokens: usize) -> Vec<Frame> {
         let [xs, ys, zs] = &self.units;
         let mut frames = Vec::new();
@@ -128,7 +128,7 @@ impl StrippedSpace {
         frames
     }
 
-    /// The groups of choices of a frame, by axis, then by number of decimals.
+    /// Returns the groups of choices of a frame, by axis, then by number of decimals.
     fn groups(&self, frame: &Frame) -> impl Iterator<Item = Group> {
         let counts = self.grammar.counts();
         frame
@@ -139,8 +139,8 @@ impl StrippedSpace {
             .flatten()
     }
 
-    /// The scheme with exactly `tokens` tokens that has the fewest new ones, if it has at most `limit`. The search is exhaustive: a
-    /// branch is cut off only if it cannot cost less than the best scheme so far. The first schemes are found greedily, by always
+    /// Returns the scheme with exactly `tokens` tokens that has the fewest new ones, if it has at most `limit`. The search is exhaustive:
+    /// a branch is cut off only if it cannot cost less than the best scheme so far. The first schemes are found greedily, by always
     /// making the cheapest choice.
     pub(crate) fn optimum(&self, tokens: usize, limit: u64) -> Option<Optimum> {
         let frames = self.frames(tokens);
@@ -160,22 +160,22 @@ impl StrippedSpace {
         walk.best.map(|point| Optimum { scheme: self.scheme(&point), new_tokens })
     }
 
-    /// A walk that has used no cell yet.
+    /// Returns a walk that has used no cell yet.
     fn walk(&self, bound: u64) -> Walk<'_> {
         Walk { space: self, uses: vec![false; self.cells.len()], best: None, bound, greedy: true }
     }
 
-    /// The choices of a group that cost less than `bound`, with their indices.
+    /// Returns the choices of a group that cost less than `bound`, with their indices.
     fn below(&self, group: &Group, bound: u64) -> Vec<(usize, &Choice)> {
         self.choices[group].iter().enumerate().filter(|(_, choice)| self.sum(&choice.cells) < bound).collect()
     }
 
-    /// The number of new strings in some cells.
+    /// Returns the number of new strings in some cells.
     fn sum(&self, cells: &[u16]) -> u64 {
         cells.iter().map(|cell| self.cells[usize::from(*cell)]).sum()
     }
 
-    /// The scheme of a point.
+    /// Returns the scheme of a point.
     pub(crate) fn scheme(&self, point: &SchemePoint) -> Scheme {
         let counts = self.grammar.counts().count();
         let mut cuts = SchemeCuts::default();
@@ -185,7 +185,7 @@ impl StrippedSpace {
         Scheme::stripped(self.grammar, cuts)
     }
 
-    /// The number of new tokens of a point.
+    /// Returns the number of new tokens of a point.
     pub(crate) fn cost(&self, point: &SchemePoint) -> u64 {
         let choices = self.groups(&point.frame).zip(&point.picks);
         let all = choices.flat_map(|(group, pick)| &self.choices[&group][*pick].cells);
@@ -197,7 +197,7 @@ impl StrippedSpace {
 impl Landscape for StrippedSpace {
     type Point = SchemePoint;
 
-    /// A random frame, with the cheapest choices made one after the other; `None` if there is no frame with this many tokens.
+    /// Returns a random frame, with the cheapest choices made one after the other; `None` if there is no frame with this many tokens.
     fn start(&self, tokens: usize, random: &mut ChaCha8Rng) -> Option<SchemePoint> {
         let frames = self.frames(tokens);
         let frame = *frames.get(random.random_range(0..frames.len().max(1)))?;
@@ -211,7 +211,7 @@ impl Landscape for StrippedSpace {
         Some(self.cost(point))
     }
 
-    /// The same point with one choice changed or, rarely, a point of another random frame.
+    /// Returns the same point with one choice changed or, rarely, a point of another random frame.
     fn neighbour(&self, point: &SchemePoint, random: &mut ChaCha8Rng) -> SchemePoint {
         let tokens = point.frame.iter().map(|unit| unit.pieces).sum();
         // Choices are indices within one frame, so another frame needs its own choices.
@@ -242,7 +242,7 @@ fn without_supersets(choices: &mut Vec<Choice>) {
     *choices = kept;
 }
 
-/// Every way to cut a unit whose number has this many decimals.
+/// Returns every way to cut a unit whose number has this many decimals.
 fn choices<V: BaseTokens, C: Fn(&str) -> String>(
     table: &mut CellTable<'_, V, C>,
     grammar: Grammar,
@@ -277,7 +277,7 @@ fn choices<V: BaseTokens, C: Fn(&str) -> String>(
     all
 }
 
-/// The cell of a string.
+/// Returns the cell of a string.
 fn cell(string: &str, range: u32) -> String {
     let mut out = String::new();
     let mut rest = string;
@@ -364,7 +364,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The additional cost of a choice.
+    /// Returns the additional cost of a choice.
     fn more(&self, choice: &Choice) -> u64 {
         let new = choice.cells.iter().map(|cell| usize::from(*cell)).filter(|cell| !self.uses[*cell]);
         new.map(|cell| self.space.cells[cell]).sum()

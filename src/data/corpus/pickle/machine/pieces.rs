@@ -14,7 +14,7 @@ impl<'a> Machine<'a> {
         PickleError(format!("pickle is malformed at byte {}: {what}", self.at))
     }
 
-    /// The error for a pickle that unpacks into more than a pickle of its size written by Python could contain.
+    /// Returns the error for a pickle that unpacks into more than a pickle of its size written by Python could contain.
     fn too_large(&self, limit: usize, what: &str) -> PickleError {
         let length = self.length;
         PickleError(format!(
@@ -73,7 +73,7 @@ impl<'a> Machine<'a> {
         Ok(true)
     }
 
-    /// The part of the stack above the last mark.
+    /// Returns the part of the stack above the last mark.
     pub(super) fn above_mark(&self) -> &[NodeId] {
         // No operation pops below a mark without removing the mark, so the height at the mark is within the stack.
         &self.stack[self.marks.last().copied().unwrap_or(0)..]
@@ -111,7 +111,7 @@ impl<'a> Machine<'a> {
         u64::try_from(self.cursor.i32()?).map_err(|_| self.malformed("a negative length"))
     }
 
-    /// The text at position `depth` from the top, where 1 is the top.
+    /// Returns the text at position `depth` from the top, where 1 is the top.
     pub(super) fn stack_text(&self, depth: usize) -> Result<Cow<'a, str>> {
         let above = self.above_mark();
         match above.len().checked_sub(depth).map(|index| self.value(above[index])) {
@@ -135,7 +135,7 @@ impl<'a> Machine<'a> {
         Ok(self.find(&module, &name))
     }
 
-    /// The class or function of a name; an unknown name is recorded.
+    /// Returns the class or function of a name; an unknown name is recorded.
     pub(super) fn find(&mut self, module: &str, name: &str) -> Callee {
         /// The number of characters of a module or a name that are kept.
         const SHOWN: usize = 80;

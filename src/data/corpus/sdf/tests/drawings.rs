@@ -12,7 +12,7 @@ fn molecule(count: usize, z: &str, code: &str) -> String {
     v2000("a", &atoms.iter().map(String::as_str).collect::<Vec<_>>(), "").replace("3D", code)
 }
 
-/// Whether a text is a conformer; otherwise it must be called a drawing.
+/// Returns whether a text is a conformer; otherwise it must be called a drawing.
 #[track_caller]
 fn is_conformer(text: &str) -> bool {
     let all = read_all(text);
