@@ -44,8 +44,6 @@ import moldrift
 
 #: Prompts whose texts are generated at once.
 PROMPTS_AT_ONCE = 25
-#: The most tokens of a text. A spinel times four takes about 1,000.
-LONGEST = 1_200
 ROWS = ("none", "skeleton", "llguidance")
 
 
@@ -67,7 +65,9 @@ class Data:
         """Draws prototypes, and for each a crystal."""
         draw = random.Random(seed)
         every = crystals()
-        by_prototype = {one.__name__: [c for c in every if c.prototype == one.__name__] for one, _, _ in PROTOTYPES}
+        by_prototype = {
+            one.__name__: [c for c in every if c.prototype == one.__name__] for one, _, _ in PROTOTYPES
+        }
 
         def drawn() -> Crystal:
             return draw.choice(by_prototype[draw.choice(list(by_prototype))])
@@ -84,7 +84,9 @@ class Data:
         return cls(training, list(held_out.values()))
 
 
-def train(model: LlamaForCausalLM, rows: list[tuple[list[int], list[int]]], batch: int, epochs: float) -> float:
+def train(
+    model: LlamaForCausalLM, rows: list[tuple[list[int], list[int]]], batch: int, epochs: float
+) -> float:
     """Trains on ids of prompts and answers; returns the mean loss of the last tenth of the steps, in nats a token."""
     draw, order = random.Random(0), list(range(len(rows)))
     steps = max(1, int(len(rows) * epochs / batch))
@@ -98,7 +100,10 @@ def train(model: LlamaForCausalLM, rows: list[tuple[list[int], list[int]]], batc
         while True:
             draw.shuffle(order)
             # Texts of similar length stand beside one another, so that little is padded.
-            groups = [sorted(order[at : at + 32 * batch], key=lambda row: len(rows[row][1])) for at in range(0, len(order), 32 * batch)]
+            groups = [
+                sorted(order[at : at + 32 * batch], key=lambda row: len(rows[row][1]))
+                for at in range(0, len(order), 32 * batch)
+            ]
             made = [group[at : at + batch] for group in groups for at in range(0, len(group), batch)]
             draw.shuffle(made)
             yield from made
@@ -109,7 +114,10 @@ def train(model: LlamaForCausalLM, rows: list[tuple[list[int], list[int]]], batc
     for step in range(steps):
         chosen = [rows[row] for row in next(source)]
         longest = max(len(before) + len(answer) for before, answer in chosen)
-        ids, labels = torch.zeros(len(chosen), longest, dtype=torch.long), torch.full((len(chosen), longest), -100)
+        ids, labels = (
+            torch.zeros(len(chosen), longest, dtype=torch.long),
+            torch.full((len(chosen), longest), -100),
+        )
         for row, (before, answer) in enumerate(chosen):
             ids[row, : len(before) + len(answer)] = torch.tensor(before + answer)
             labels[row, len(before) : len(before) + len(answer)] = torch.tensor(answer)
@@ -122,7 +130,10 @@ def train(model: LlamaForCausalLM, rows: list[tuple[list[int], list[int]]], batc
         optimizer.zero_grad()
         losses.append(loss.item())
         if step % 100 == 99:
-            print(f"step {step + 1} of {steps}, loss {sum(losses[-100:]) / 100:.4f}, {time.perf_counter() - began:.0f} s", flush=True)
+            print(
+                f"step {step + 1} of {steps}, loss {sum(losses[-100:]) / 100:.4f}, {time.perf_counter() - began:.0f} s",
+                flush=True,
+            )
     model.eval()
     last = losses[-max(1, steps // 10) :]
     return sum(last) / len(last)
@@ -131,20 +142,28 @@ def train(model: LlamaForCausalLM, rows: list[tuple[list[int], list[int]]], batc
 class CharacterGrammar(LogitsProcessor):
     """llguidance under a grammar of characters for each prompt: what a user writes without drift."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast, prompts: list[Crystal], each: int, eos: int) -> None:
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerFast, prompts: list[Crystal], each: int, eos: int
+    ) -> None:
         import llguidance.hf
         import llguidance.torch
 
         self.engine, self.eos, self.length = llguidance, eos, 0
         known = llguidance.hf.from_tokenizer(tokenizer, len(tokenizer))
-        grammars = [llguidance.grammar_from("lark", self.grammar(one)) for one in prompts for _ in range(each)]
+        grammars = [
+            llguidance.grammar_from("lark", self.grammar(one)) for one in prompts for _ in range(each)
+        ]
         self.rows = [llguidance.LLMatcher(known, grammar, log_level=1) for grammar in grammars]
         self.mask = llguidance.torch.allocate_token_bitmask(len(self.rows), len(tokenizer))
 
     @staticmethod
     def grammar(crystal: Crystal) -> str:
         """The texts of a formula, its atoms in their order. Items in any order would need a rule for each combination."""
-        lines = [r"LENGTH: /[1-9][0-9]{0,2}\.[0-9]/", "ANGLE: /1[0-7][0-9]|180|[1-9]?[0-9]/", r"F: /0\.[0-9]{2}|1\.00/"]
+        lines = [
+            r"LENGTH: /[1-9][0-9]{0,2}\.[0-9]/",
+            "ANGLE: /1[0-7][0-9]|180|[1-9]?[0-9]/",
+            r"F: /0\.[0-9]{2}|1\.00/",
+        ]
         cell = r'LENGTH " " LENGTH " " LENGTH "\n" ANGLE " " ANGLE " " ANGLE'
         for name, _ in crystal.formula:
             lines.append(rf'{name.lower()}: "\n{name}\n" F " " F " " F')
@@ -187,6 +206,7 @@ def generate(
     held_out: list[Crystal],
     each: int,
     seed: int,
+    longest_text: int,
     processor: Callable[[list[Crystal]], LogitsProcessor | None],
 ) -> tuple[list[tuple[str, str]], Cost]:
     """The texts of each prompt, and what they took."""
@@ -208,7 +228,7 @@ def generate(
             top_k=0,
             top_p=1.0,
             num_return_sequences=each,
-            max_new_tokens=LONGEST,
+            max_new_tokens=longest_text,
             eos_token_id=eos,
             pad_token_id=eos,
             logits_processor=[made] if made else [],
@@ -225,14 +245,22 @@ def generate(
 
 def table(report: dict[str, Any], costs: dict[str, Cost]) -> str:
     """The report of the audit and the costs as a Markdown table."""
-    lines = ["| row | pass | composition | `-0.00` | other | canonical | unchanged | shortest, Å | tokens | CPU s |"]
+    lines = [
+        "| row | pass | composition | `-0.00` | other | canonical | unchanged | shortest, Å | tokens | CPU s |"
+    ]
     lines.append("| --- " * 10 + "|")
     against = {one["row"]: one for one in report["comparisons"]}
     for row in report["rows"]:
         name, faults, cost = row["row"], dict(row["faults"]), costs[row["row"]]
         composition, minus = faults.pop("composition", 0), faults.pop("minus_zero", 0)
         count = row["texts"]
-        cells = [f"`{name}`", *(f"{100 * n / count:.1f}" for n in (row["passed"], composition, minus, sum(faults.values()), cost.canonical))]
+        cells = [
+            f"`{name}`",
+            *(
+                f"{100 * n / count:.1f}"
+                for n in (row["passed"], composition, minus, sum(faults.values()), cost.canonical)
+            ),
+        ]
         other = against.get(name)
         if other:
             shortest = other.get("shortest_difference_angstrom")
@@ -248,7 +276,9 @@ def table(report: dict[str, Any], costs: dict[str, Cost]) -> str:
 
 def main() -> None:
     """Trains, generates, judges, and prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("drift", help="the program")
     parser.add_argument("work", type=Path, help="the folder for the model, the texts and the report")
     parser.add_argument("--crystals", type=int, default=20_000)
@@ -258,7 +288,10 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=4, help="texts of each formula")
     parser.add_argument("--tokenizer", default="qwen-like")
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--longest", type=int, default=1_200, help="tokens; a spinel times four takes about 1,000"
+    )
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -267,16 +300,25 @@ def main() -> None:
     automaton = moldrift.SkeletonAutomaton(args.tokenizer, "crystal-text")
     data = Data.made(args.crystals, args.formulas, args.seed)
     minus = sum("-0.00" in text for _, text in data.training)
-    print(f"{len(data.training)} crystals, {minus} with -0.00; {len(data.held_out)} formulas held out", flush=True)
+    print(
+        f"{len(data.training)} crystals, {minus} with -0.00; {len(data.held_out)} formulas held out",
+        flush=True,
+    )
     model = trained(args, automaton, data)
     processors: dict[str, Callable[[list[Crystal]], LogitsProcessor | None]] = {
         "none": lambda batch: None,
-        "skeleton": lambda batch: automaton.logits_processor([{"formula": dict(one.formula)} for one in batch]),
-        "llguidance": lambda batch: CharacterGrammar(plain(args.tokenizer), batch, args.texts, automaton.eos_token_id),
+        "skeleton": lambda batch: automaton.logits_processor(
+            [{"formula": dict(one.formula)} for one in batch]
+        ),
+        "llguidance": lambda batch: CharacterGrammar(
+            plain(args.tokenizer), batch, args.texts, automaton.eos_token_id
+        ),
     }
     costs, lines = {}, []
     for row in args.rows:
-        texts, costs[row] = generate(model, automaton, data.held_out, args.texts, args.seed, processors[row])
+        texts, costs[row] = generate(
+            model, automaton, data.held_out, args.texts, args.seed, args.longest, processors[row]
+        )
         lines += [json.dumps({"prompt": of, "lp": row, "text": text}) for of, text in texts]
         print(f"{row}: {len(texts)} texts, {costs[row].cpu_seconds:.0f} CPU seconds", flush=True)
     prompts = [json.dumps({"prompt": prompt(one), "formula": dict(one.formula)}) for one in data.held_out]
@@ -313,12 +355,17 @@ def trained(args: argparse.Namespace, automaton: moldrift.SkeletonAutomaton, dat
         pad_token_id=automaton.eos_token_id,
     )
     model = LlamaForCausalLM(config)
-    rows = [(automaton.ids(before), automaton.ids(text) + [automaton.eos_token_id]) for before, text in data.training]
+    rows = [
+        (automaton.ids(before), automaton.ids(text) + [automaton.eos_token_id])
+        for before, text in data.training
+    ]
     tokens, weights = sum(len(text) for _, text in rows), sum(one.numel() for one in model.parameters())
     print(f"{weights:,} weights, {tokens:,} tokens of answers, {tokens / len(rows):.1f} a text", flush=True)
     began = time.process_time()
     loss = train(model, rows, args.batch, args.epochs)
-    print(f"trained in {time.process_time() - began:.0f} CPU seconds, loss {loss:.4f} nats a token", flush=True)
+    print(
+        f"trained in {time.process_time() - began:.0f} CPU seconds, loss {loss:.4f} nats a token", flush=True
+    )
     model.save_pretrained(folder)
     return model
 

@@ -3,8 +3,8 @@
 A crystal is a prototype (rock salt, CsCl, zinc blende, wurtzite, fluorite, antifluorite, CdI2, rutile, perovskite, spinel,
 elpasolite) with ions whose charges add up to zero. Its lengths follow from ionic radii (Shannon, 1976, rounded), with 1 % of
 noise. In three of ten crystals the fractions have noise of 0.01, and the angles of 0.7 degrees. One crystal in ten is written
-as some programs write it: fractions within half of the last decimal of the cell's border are not moved into the cell, so a small
-negative one is `-0.00`.
+as some programs write it: fractions less than half of the last decimal below zero are not moved into the cell, so they are
+`-0.00`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def face_centred(a: float, sites: list[list[Site]]) -> Cell:
 
 def cubes(a: float, sites: list[list[Site]]) -> Cell:
     """The cube of the same lattice: four atoms for each one. Its sites lie on the diagonal, where fractions are equal."""
-    moved = [[tuple((x + y) % 1 for x, y in zip(site, face)) for site in own for face in FACES] for own in sites]
+    moved = [
+        [tuple((x + y) % 1 for x, y in zip(site, face, strict=True)) for site in own for face in FACES]
+        for own in sites
+    ]
     return (a,) * 3, CUBIC, moved  # type: ignore[return-value]
 
 
@@ -119,13 +122,22 @@ def spinel(a: float, b: float, x: float) -> Cell:
     anions += [tuple(-f % 1 for f in site) for site in anions]  # type: ignore[misc]
     octahedra = [CENTRE, (0.5, 0.5, 0.0), (0.5, 0.0, 0.5), (0.0, 0.5, 0.5)]
     tetrahedra = [(0.125, 0.125, 0.125), (0.875, 0.875, 0.875)]
-    return face_centred((a + b + 2 * x) / 2 / 0.238, [tetrahedra, octahedra, [(f, g, h % 1) for f, g, h in anions]])
+    return face_centred(
+        (a + b + 2 * x) / 2 / 0.238, [tetrahedra, octahedra, [(f, g, h % 1) for f, g, h in anions]]
+    )
 
 
 def elpasolite(a: float, b: float, c: float, x: float) -> Cell:
     length = 2 * (b + c + 2 * x)
     f = (c + x) / length
-    anions = [(1 - f, f, f), (f, 1 - f, f), (f, f, 1 - f), (f, 1 - f, 1 - f), (1 - f, f, 1 - f), (1 - f, 1 - f, f)]
+    anions = [
+        (1 - f, f, f),
+        (f, 1 - f, f),
+        (f, f, 1 - f),
+        (f, 1 - f, 1 - f),
+        (1 - f, f, 1 - f),
+        (1 - f, 1 - f, f),
+    ]
     return face_centred(length, [[(0.25, 0.25, 0.25), (0.75, 0.75, 0.75)], [CENTRE], [ORIGIN], anions])
 
 
@@ -160,7 +172,9 @@ class Crystal:
     @property
     def atoms(self) -> list[tuple[str, Site]]:
         """Elements and fractions."""
-        return [(name, site) for (name, _), own in zip(self.formula, self.cell[2]) for site in own]
+        return [
+            (name, site) for (name, _), own in zip(self.formula, self.cell[2], strict=True) for site in own
+        ]
 
     def text(self, draw: random.Random) -> str:
         """The text of the crystal with noise."""
@@ -189,5 +203,5 @@ def crystals() -> list[Crystal]:
                 names = [name for name, _ in chosen]
                 if len(set(names)) == len(names):
                     cell = prototype(*[radius for _, radius in chosen])
-                    found.append(Crystal(tuple(zip(names, counts)), cell, prototype.__name__))
+                    found.append(Crystal(tuple(zip(names, counts, strict=True)), cell, prototype.__name__))
     return found
