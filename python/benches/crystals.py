@@ -264,9 +264,10 @@ def table(report: dict[str, Any], costs: dict[str, Cost]) -> str:
         other = against.get(name)
         if other:
             shortest = other.get("shortest_difference_angstrom")
-            half = f" ± {shortest['half_width']:.3f}" if shortest and "half_width" in shortest else ""
+            interval = shortest and shortest["interval"]
+            between = f" [{interval['low']:+.3f}, {interval['high']:+.3f}]" if interval else ""
             cells.append(f"{other['identical']} of {other['passed_without']}")
-            cells.append(f"{shortest['mean']:+.3f}{half}" if shortest else "-")
+            cells.append(f"{shortest['mean']:+.3f}{between}" if shortest else "-")
         else:
             cells += ["", ""]
         cells += [f"{cost.tokens / count:.1f}", f"{cost.cpu_seconds / count:.3f}"]

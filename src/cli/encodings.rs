@@ -86,7 +86,13 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     files.writes("--html", not_stdout(args.html.as_deref()))?.check()?;
     if let Some(files) = args.skeletons.files() {
         refuse_for_skeletons(&args)?;
-        return skeletons::encodings(files, &tokenizer_paths(&args.tokenizer), args.output.as_deref(), job, output);
+        return skeletons::encodings(
+            files,
+            &tokenizer_paths(&args.tokenizer),
+            args.output.as_deref(),
+            job,
+            output,
+        );
     }
     // Texts and stores have four decimals. More are read only if an encoding has more.
     let decimals =
@@ -132,7 +138,8 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
 
 /// Refuses what only conformers have, beside what clap refuses.
 fn refuse_for_skeletons(args: &Args) -> Result<(), Error> {
-    let given = [("--smiles-of", args.smiles.smiles_of.is_some()), ("--frame", args.frame.frame() != Frame::Keep)];
+    let given =
+        [("--smiles-of", args.smiles.smiles_of.is_some()), ("--frame", args.frame.frame() != Frame::Keep)];
     let wrong = given.into_iter().find(|option| option.1);
     wrong.map_or(Ok(()), |(name, _)| Err(skeletons::meaningless(name)))
 }

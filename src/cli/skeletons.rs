@@ -67,7 +67,12 @@ pub(super) fn meaningless(option: &str) -> Error {
 pub(super) fn refuse() -> ExitCode {
     let problem = "this command knows enriched SMILES alone";
     Output::new(false).error(
-        &Error::input("--skeleton", problem, "drift audit, inspect, encodings and export-grammar take skeletons").into(),
+        &Error::input(
+            "--skeleton",
+            problem,
+            "drift audit, inspect, encodings and export-grammar take skeletons",
+        )
+        .into(),
     );
     ExitCode::from(2)
 }

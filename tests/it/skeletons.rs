@@ -203,8 +203,7 @@ fn slots_are_compared_in_other_ways_to_write_them() {
     let of = |tokenizer: &str, slot: &str, change: Value| {
         let rows = report["rows"].as_array().unwrap();
         let is = |row: &&Value| {
-            [&row["tokenizer"], &row["slot"], &row["change"]]
-                == [&json!(tokenizer), &json!(slot), &change]
+            [&row["tokenizer"], &row["slot"], &row["change"]] == [&json!(tokenizer), &json!(slot), &change]
         };
         rows.iter().find(is).unwrap_or_else(|| panic!("{slot} {change}: {rows:?}")).clone()
     };
@@ -224,7 +223,10 @@ fn slots_are_compared_in_other_ways_to_write_them() {
     let padded = of("qwen-like", "length", json!("padded"));
     assert_eq!((&padded["tokens_per_slot"], &padded["tokens_per_text"]), (&json!([5, 5]), &json!([57, 64])));
     assert_eq!(of("llama-like", "angle", Value::Null)["tokens_per_slot"], json!([1, 1]));
-    assert_eq!(folder.read("report.json").trim(), folder.line(&format!("{line} --json")).good().text().trim());
+    assert_eq!(
+        folder.read("report.json").trim(),
+        folder.line(&format!("{line} --json")).good().text().trim()
+    );
     let ran = folder.line(line).good();
     let shown = ran.text();
     assert!(shown.contains("a number with 1 decimal from 0.0 to 1.0"), "{shown}");

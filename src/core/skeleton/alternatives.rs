@@ -137,7 +137,10 @@ mod tests {
             for (text, value) in texts.into_iter().zip(values) {
                 assert!(own.dfa().matches(text.as_bytes()), "{change:?}: {text}");
                 let read = own.value(text).unwrap();
-                assert!((read - value).abs() <= alternative.step / 2.0 + 1e-9, "{change:?}: {text} is {read}");
+                assert!(
+                    (read - value).abs() <= alternative.step / 2.0 + 1e-9,
+                    "{change:?}: {text} is {read}"
+                );
             }
         }
         let [bins, whole] = [&alternatives[5], &alternatives[6]];
