@@ -16,7 +16,9 @@ pass, composition, -0.00, other   of the texts, in percent; a text can have seve
 canonical       texts whose tokens are those of the tokenizer, which the model was trained on, in percent
 unchanged       of the texts that pass in `none`, those that are the same in the row
 shortest        the shortest distance between two atoms minus that in `none`, in Å, a mean over prompts with a 95 % interval
-tokens, CPU s   tokens and seconds of the processor that a text takes
+tokens          of a text
+passes          of the model over batches of 100 texts; each goes on until its longest text is over
+CPU s, mask s   seconds that a text takes, and those of them that the logits processor takes
 
 transformers draws by torch.multinomial. It makes noise for every token of the vocabulary, whatever its probability, so equal
 seeds and batches give equal noise, and a text that is legal anyway has to be the same in every row.
@@ -196,8 +198,27 @@ class Cost:
     """What the texts of a row took."""
 
     tokens: int = 0
+    passes: int = 0
     cpu_seconds: float = 0.0
+    #: Of them those of the processor, its constraints included.
+    mask_seconds: float = 0.0
     canonical: int = 0
+
+
+class Timed(LogitsProcessor):
+    """A processor, and the seconds that it takes."""
+
+    def __init__(self, inner: LogitsProcessor | None, cpu_seconds: float) -> None:
+        self.inner, self.cpu_seconds = inner, cpu_seconds
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """The scores of the processor."""
+        if self.inner is None:
+            return scores
+        began = time.process_time()
+        scores = self.inner(input_ids, scores)
+        self.cpu_seconds += time.process_time() - began
+        return scores
 
 
 def generate(
@@ -220,6 +241,7 @@ def generate(
         torch.manual_seed(seed + at)
         began = time.process_time()
         made = processor(batch)
+        timed = Timed(made, time.process_time() - began)
         written = model.generate(
             ids,
             attention_mask=mask,
@@ -231,9 +253,11 @@ def generate(
             max_new_tokens=longest_text,
             eos_token_id=eos,
             pad_token_id=eos,
-            logits_processor=[made] if made else [],
+            logits_processor=[timed],
         )
         cost.cpu_seconds += time.process_time() - began
+        cost.mask_seconds += timed.cpu_seconds
+        cost.passes += written.shape[1] - longest
         for row, answer in enumerate(written[:, longest:].tolist()):
             end = answer.index(eos) if eos in answer else len(answer)
             text = automaton.text(answer[:end])
@@ -245,22 +269,26 @@ def generate(
 
 def table(report: dict[str, Any], costs: dict[str, Cost]) -> str:
     """The report of the audit and the costs as a Markdown table."""
-    lines = [
-        "| row | pass | composition | `-0.00` | other | canonical | unchanged | shortest, Å | tokens | CPU s |"
+    columns = [
+        "row",
+        "pass",
+        "composition",
+        "`-0.00`",
+        "other",
+        "canonical",
+        "unchanged",
+        "shortest, Å",
+        "tokens",
     ]
-    lines.append("| --- " * 10 + "|")
+    columns += ["passes", "CPU s", "mask s"]
+    lines = [f"| {' | '.join(columns)} |", "| --- " * len(columns) + "|"]
     against = {one["row"]: one for one in report["comparisons"]}
     for row in report["rows"]:
         name, faults, cost = row["row"], dict(row["faults"]), costs[row["row"]]
         composition, minus = faults.pop("composition", 0), faults.pop("minus_zero", 0)
         count = row["texts"]
-        cells = [
-            f"`{name}`",
-            *(
-                f"{100 * n / count:.1f}"
-                for n in (row["passed"], composition, minus, sum(faults.values()), cost.canonical)
-            ),
-        ]
+        shares = (row["passed"], composition, minus, sum(faults.values()), cost.canonical)
+        cells = [f"`{name}`", *(f"{100 * share / count:.1f}" for share in shares)]
         other = against.get(name)
         if other:
             shortest = other.get("shortest_difference_angstrom")
@@ -270,7 +298,8 @@ def table(report: dict[str, Any], costs: dict[str, Cost]) -> str:
             cells.append(f"{shortest['mean']:+.3f}{between}" if shortest else "-")
         else:
             cells += ["", ""]
-        cells += [f"{cost.tokens / count:.1f}", f"{cost.cpu_seconds / count:.3f}"]
+        cells += [f"{cost.tokens / count:.1f}", f"{cost.passes:,}"]
+        cells += [f"{seconds / count:.4f}" for seconds in (cost.cpu_seconds, cost.mask_seconds)]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
