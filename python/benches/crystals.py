@@ -15,7 +15,9 @@ DRIFT, the program, judges the texts by `drift audit --skeleton crystal-text`, b
 pass, composition, -0.00, other   of the texts, in percent; a text can have several faults
 canonical       texts whose tokens are those of the tokenizer, which the model was trained on, in percent
 unchanged       of the texts that pass in `none`, those that are the same in the row
-shortest        the shortest distance between two atoms minus that in `none`, in Å, a mean over prompts with a 95 % interval
+shortest        the shortest distance between two atoms minus that in `none`, in Å, of texts that pass in both: a mean over
+                prompts with a 95 % interval
+< 0.5 Å         texts with two atoms closer than that, in percent of those whose cell has a volume
 tokens          of a text
 passes          of the model over batches of 100 texts; each goes on until its longest text is over
 CPU s, mask s   seconds that a text takes, and those of them that the logits processor takes
@@ -298,6 +300,9 @@ def table(report: dict[str, Any], costs: dict[str, Cost]) -> str:
             cells.append(f"{shortest['mean']:+.3f}{between}" if shortest else "-")
         else:
             cells += ["", ""]
+        close = row["geometry"] or {"close": 0, "texts": 0, "without_volume": 0}
+        measured = close["texts"] - close["without_volume"]
+        cells.append(f"{100 * close['close'] / measured:.1f}" if measured else "-")
         cells += [f"{cost.tokens / count:.1f}", f"{cost.passes:,}"]
         cells += [f"{seconds / count:.4f}" for seconds in (cost.cpu_seconds, cost.mask_seconds)]
         lines.append(f"| {' | '.join(cells)} |")
