@@ -48,7 +48,7 @@ def test_crystals_are_crystals(prototypes: object, drift: Drift, tmp_path: Path)
 def test_the_script_trains_generates_and_judges(drift: Drift, tmp_path: Path) -> None:
     for module in ("torch", "transformers"):
         pytest.importorskip(module)
-    sizes = {"crystals": 20, "batch": 4, "formulas": 2, "texts": 2, "longest": 300}
+    sizes = {"crystals": 20, "batch": 4, "formulas": 2, "texts": 2, "longest": 150}
     few = [f"--{name}={size}" for name, size in sizes.items()]
     command = [
         sys.executable,
