@@ -95,8 +95,8 @@ class SkeletonAutomaton:
         return self._automaton.constraint(record, text if isinstance(text, str) else None)
 
     def allowed_ids(self, prompt: Mapping[str, Any], prefix_ids: Sequence[int] = ()) -> list[int]:
-        """The ids that may come next after the beginning of an answer, sorted. Before the skeleton's marker every id
-        may, and the list is that of the forbidden ones (:meth:`constraint` tells which it is).
+        """The ids that may come next after the beginning of an answer, sorted. Before the skeleton's marker these are
+        nearly all ids of the tokenizer.
 
         Args:
             prompt: the data of the prompt.
@@ -106,7 +106,11 @@ class SkeletonAutomaton:
             DriftError: if the prompt lacks what the skeleton needs.
             ForbiddenToken: if the ids are not the beginning of a text of the skeleton.
         """
-        return self.constraint(prompt).allowed(list(prefix_ids))[1]
+        kind, ids = self.constraint(prompt).allowed(list(prefix_ids))
+        if kind == "only":
+            return ids
+        forbidden = set(ids)
+        return [one for one in range(self.source.tokenizer.size) if one not in forbidden]
 
     def grammar(self, prompt: Mapping[str, Any], format: str = "lark") -> str:
         """The texts of one prompt as a grammar in token ids, for engines that follow grammars.

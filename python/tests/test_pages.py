@@ -87,6 +87,11 @@ ELSEWHERE = {
         "python/benches/rivals.py",
         "--relaxed",
     ),
+    "python python/benches/crystals.py drift WORK": (
+        "trains for a quarter of an hour",
+        "python/tests/test_crystals.py",
+        '"crystals.py"',
+    ),
     "python python/examples/transformers_generate.py": (
         "needs transformers",
         "python/tests/engines/test_rows.py",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import collections
+import gzip
 import json
-import random
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,19 @@ import moldrift
 tokenizers = pytest.importorskip("tokenizers")
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-TOKENIZERS = ("qwen-like", "llama-like")
+SHARED = Path(os.environ.get("DRIFT_SHARED", REPOSITORY.parent / "shared")) / "tokenizers"
+FIXTURES = REPOSITORY / "tests" / "fixtures" / "tokenizers"
+EMBEDDED = ("qwen-like", "llama-like")
+#: With DRIFT_ALL the real ones, where they are, and so many random texts of each prompt.
+REAL = {name: SHARED / name for name in ("qwen3", "llama-3.2", "mistral-v1", "roberta")}
+ALL = bool(os.environ.get("DRIFT_ALL"))
+TEXTS = 1_000 if ALL else 3
+TOKENIZERS: dict[str, Path] = {
+    **{name: REPOSITORY / "tokenizers" / name for name in EMBEDDED},
+    **{name: FIXTURES / name for name in ("gpt2-like", "llama-2-like")},
+    "words": Path(),
+    **({name: path for name, path in REAL.items() if path.is_dir()} if ALL else {}),
+}
 SMILES = "C[C@H](N)C=O"
 #: Prompts by skeleton, as a list of words, as a formula, or as a SMILES.
 PROMPTS: dict[str, list[dict[str, Any]]] = {
@@ -29,6 +42,7 @@ PROMPTS: dict[str, list[dict[str, Any]]] = {
     "smiles-then-xyz": [{"smiles": SMILES}],
     "3dsmiles-padded": [{"smiles": SMILES}],
     "3dsmiles-plain": [{"smiles": SMILES}],
+    "3dsmiles-base62": [{"smiles": SMILES}],
 }
 FORMULAS = {"Ba(NO3)2": {"Ba": 1, "N": 2, "O": 6}, "NaCl": {"Na": 1, "Cl": 1}, "Na2Cl": {"Na": 2, "Cl": 1}}
 #: How the lines of atoms begin.
@@ -40,10 +54,45 @@ ATOM_LINES = {
 }
 
 
+#: The atoms of `SMILES`: those of hydrogen follow the others.
+SMILES_ATOMS = ["C", "C", "N", "C", "O", *["H"] * 7]
+
+
+def words() -> Any:
+    """A tokenizer whose vocabulary is a list of words: symbols of elements, pairs of digits, runs of spaces, characters."""
+    letters = [chr(ord("a") + at) for at in range(26)]
+    known = ["<unk>", "<|endoftext|>", "\n", *map(chr, range(ord(" "), ord("~") + 1)), "CIF"]
+    known += [upper.upper() + lower for upper in letters for lower in letters]
+    known += [f"{number:02}" for number in range(100)] + [" " * length for length in range(2, 9)]
+    made = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({word: at for at, word in enumerate(known)}, unk_token="<unk>")
+    )
+    pattern = tokenizers.Regex(r"CIF|[A-Z][a-z]?|\d{1,2}| +|\n|.")
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Split(pattern, "isolated")
+    made.decoder = tokenizers.decoders.Fuse()
+    return made
+
+
 @cache
 def reference(name: str) -> Any:
     """A tokenizer as Hugging Face's library reads it."""
-    return tokenizers.Tokenizer.from_file(str(REPOSITORY / "tokenizers" / name / "tokenizer.json"))
+    if name == "words":
+        return words()
+    [path] = TOKENIZERS[name].glob("tokenizer.json*")
+    data = path.read_bytes()
+    return tokenizers.Tokenizer.from_str((gzip.decompress(data) if path.suffix == ".gz" else data).decode())
+
+
+@cache
+def automaton_of(name: str, skeleton: str) -> moldrift.SkeletonAutomaton:
+    """The automaton of a skeleton for one of the tokenizers."""
+    if name == "words":
+        return moldrift.SkeletonAutomaton(words(), skeleton, eos_token_id=1)
+    end = next(
+        (one for one in ("</s>", "<|endoftext|>") if reference(name).token_to_id(one) is not None), None
+    )
+    eos = None if name in EMBEDDED or end is None else reference(name).token_to_id(end)
+    return moldrift.SkeletonAutomaton(TOKENIZERS[name], skeleton, eos_token_id=eos)
 
 
 def elements(skeleton: str, text: str) -> list[str]:
@@ -57,10 +106,15 @@ def check_text(skeleton: str, prompt: dict[str, Any], text: str) -> None:
     """A text has the prompt's composition, and no zero with a minus."""
     assert not re.search(r"-0(\.0*)?(?![\d.])", text), text
     if skeleton not in ATOM_LINES:
+        heavy = len(SMILES_ATOMS) - SMILES_ATOMS.count("H")
+        begin, each = (
+            (f"{SMILES}&", r"\{[^{]+") if "3d" in skeleton else (f"[LIGAND] {SMILES} [XYZ]", r"( \S+){3}")
+        )
+        assert re.fullmatch(f"{re.escape(begin)}({each}){{{heavy}}}\n?", text), text
         return
     found = elements(skeleton, text)
-    if "species" in prompt:
-        assert found == prompt["species"], text
+    if "species" in prompt or "smiles" in prompt:
+        assert found == prompt.get("species", SMILES_ATOMS), text
     elif "formula" in prompt:
         counts, formula = collections.Counter(found), FORMULAS[prompt["formula"]]
         times = counts[next(iter(formula))] // next(iter(formula.values()))
@@ -68,26 +122,27 @@ def check_text(skeleton: str, prompt: dict[str, Any], text: str) -> None:
         assert counts == {word: count * times for word, count in formula.items()}, text
 
 
-def walk(
-    automaton: moldrift.SkeletonAutomaton, prompt: dict[str, Any], begun: list[int], seed: int
-) -> list[int]:
-    """The ids of a random text that begins so."""
-    draws, end = random.Random(seed), automaton.eos_token_id
+def walks(
+    automaton: moldrift.SkeletonAutomaton, prompt: dict[str, Any], begun: list[int], seed: int, count: int = 1
+) -> list[list[int]]:
+    """The ids of random texts that begin so."""
+    draws, end = np.random.default_rng(seed), automaton.eos_token_id
     rows = moldrift._lib.Rows([automaton.constraint(prompt)], [0], [end])
-    rows.begin(1)
-    ids = list(begun)
-    while not ids or ids[-1] != end:
-        if ids:
-            rows.step(np.array([ids]))
+    rows.begin(count)
+    ids = np.tile(np.array(begun, dtype=np.int64), (count, 1))
+    while ids.shape[1] == 0 or (ids[:, -1] != end).any():
+        if ids.shape[1]:
+            rows.step(ids)
         legal, counts = rows.listed(10**6)
-        ids.append(int(legal[0, draws.randrange(counts[0])]))
-    return ids[:-1]
+        chosen = (draws.random(count) * counts).astype(np.int64)
+        ids = np.concatenate([ids, legal[np.arange(count), chosen, None]], axis=1)
+    return [row[: row.index(end)] for row in ids.tolist()]
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
 @pytest.mark.parametrize("skeleton", PROMPTS)
 def test_random_texts_are_canonical_and_have_the_composition(name: str, skeleton: str) -> None:
-    automaton, hugging_face = moldrift.SkeletonAutomaton(name, skeleton), reference(name)
+    automaton, hugging_face = automaton_of(name, skeleton), reference(name)
     for prompt in PROMPTS[skeleton]:
         begun: list[int] = []
         if skeleton == "simple-cif":
@@ -95,11 +150,36 @@ def test_random_texts_are_canonical_and_have_the_composition(name: str, skeleton
             encoding = hugging_face.encode("Well.\n<CIF>P1\n1", add_special_tokens=False)
             ends = [end for _, end in encoding.offsets]
             begun = encoding.ids[: next(at for at, end in enumerate(ends) if end >= len("Well.\n<CIF>")) + 1]
-        for seed in range(3):
-            ids = walk(automaton, prompt, begun, seed)
-            text = hugging_face.decode(ids, skip_special_tokens=False)
+        found = walks(automaton, prompt, begun, 0, TEXTS)
+        texts = hugging_face.decode_batch(found, skip_special_tokens=False)
+        for text, ids in zip(texts, found, strict=True):
             assert hugging_face.encode(text, add_special_tokens=False).ids == ids, text
             check_text(skeleton, prompt, text)
+
+
+def test_allowed_ids_are_allowed_before_and_behind_a_marker() -> None:
+    """They are those whose scores the logits processor leaves."""
+    torch = pytest.importorskip("torch")
+    automaton, salt = moldrift.SkeletonAutomaton("llama-like", "simple-cif"), {"formula": "NaCl"}
+    size = automaton.source.tokenizer.size
+    for text, allowed, forbidden in [
+        ("", ["The", "<", "\n"], ["<|end_of_text|>"]),
+        ("Well.\n<CI", ["F", ">"], ["<|end_of_text|>"]),
+        ("Well.\n<CIF>P1\n", ["1", "560"], ["<|end_of_text|>", "The", "<", "\n", "x"]),
+    ]:
+        ids = automaton.ids(text)
+        found = automaton.allowed_ids(salt, ids)
+        processor = automaton.logits_processor([salt])
+        start = torch.zeros((1, 1), dtype=torch.int64)
+        scores = processor(start, torch.zeros((1, size)))
+        for at in range(1, len(ids) + 1):
+            written = torch.cat([start, torch.tensor([ids[:at]])], 1)
+            scores = processor(written, torch.zeros((1, size)))
+        assert torch.isfinite(scores[0]).nonzero()[:, 0].tolist() == found
+        for token in allowed:
+            assert set(automaton.ids(token)[:1]) <= set(found), (text, token)
+        for token in forbidden:
+            assert not set(automaton.ids(token)[:1]) & set(found), (text, token)
 
 
 def test_a_skeleton_may_be_a_file_or_its_content() -> None:
@@ -108,11 +188,11 @@ def test_a_skeleton_may_be_a_file_or_its_content() -> None:
     texts = []
     for skeleton in (path, str(path), json.loads(path.read_text())):
         automaton = moldrift.SkeletonAutomaton("qwen-like", skeleton)
-        texts.append(automaton.text(walk(automaton, {"n_blocks": 2}, [], 1)))
+        texts.append(automaton.text(walks(automaton, {"n_blocks": 2}, [], 1)[0]))
     assert len(set(texts)) == 1
     assert len(texts[0].splitlines()) == 3
     scene = moldrift.SkeletonAutomaton("qwen-like", folder / "spatiallm.json")
-    assert scene.text(walk(scene, {"walls": 1, "doors": 0, "bboxs": 2}, [], 1)).count("Bbox") == 2
+    assert scene.text(walks(scene, {"walls": 1, "doors": 0, "bboxs": 2}, [], 1)[0]).count("Bbox") == 2
 
 
 @pytest.mark.parametrize(

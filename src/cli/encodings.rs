@@ -6,6 +6,7 @@ use super::corpus::Corpus;
 use super::help::{CONFORMERS, OUTPUT};
 use super::invocation::Invocation;
 use super::output::Output;
+use super::skeletons::{self, SkeletonArgs};
 use super::skipped;
 use super::values::{FrameArgs, SmilesOfArgs, found, is_stdout, not_stdout};
 use crate::report::encodings_view::{encodings_page, encodings_table};
@@ -14,15 +15,16 @@ use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
 use drift_core::error::Error;
 use drift_core::io::OutputSet;
 use drift_core::job::Job;
-use drift_data::corpus::ReadOptions;
+use drift_data::corpus::{Frame, ReadOptions};
 use drift_tune::design::{Base, SchemeKind};
 use drift_tune::encodings::{EncodingsPlan, compare_encodings};
 
 /// Examples at the end of the help.
-pub(super) const EXAMPLES: [&str; 3] = [
+pub(super) const EXAMPLES: [&str; 4] = [
     "drift encodings",
     "drift encodings --corpus corpus.jsonl --tokenizer path/to/model --encoding fixed fixed-2",
     "drift encodings --encoding integers:100,5 lines-2 --no-extensions --verbose",
+    "drift encodings --skeleton crystal-text --prompts prompts.jsonl --tokenizer path/to/model",
 ];
 
 /// The heading of what is compared.
@@ -36,6 +38,7 @@ pub(super) struct Args {
         long,
         value_name = "E",
         num_args = 1..,
+        conflicts_with = "skeleton",
         default_values = ["fixed", "stripped", "fixed-3", "fixed-2", "binned-v1:-21,21,0.05", "binned-v2:-13,13,0.104"],
         help_heading = COMPARISON
     )]
@@ -44,30 +47,32 @@ pub(super) struct Args {
     #[arg(long, value_name = "TOKENIZER", num_args = 1.., help_heading = COMPARISON)]
     tokenizer: Vec<PathBuf>,
     /// Also try extensions of each tokenizer with this many tokens per block
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [11, 9, 7, 5, 4], help_heading = COMPARISON)]
+    #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with = "skeleton", default_values_t = [11, 9, 7, 5, 4], help_heading = COMPARISON)]
     tokens_per_block: Vec<u16>,
     /// Do not try extensions
-    #[arg(long, conflicts_with = "tokens_per_block", help_heading = COMPARISON)]
+    #[arg(long, conflicts_with_all = ["tokens_per_block", "skeleton"], help_heading = COMPARISON)]
     no_extensions: bool,
     /// The seed of the sample whose tokens are counted
-    #[arg(long, default_value_t = 0, help_heading = COMPARISON)]
+    #[arg(long, default_value_t = 0, conflicts_with = "skeleton", help_heading = COMPARISON)]
     seed: u64,
     /// The conformers, in any format that `drift mine` reads [default: the built-in corpus]
-    #[arg(long, value_name = "INPUT", num_args = 1.., help_heading = CONFORMERS)]
+    #[arg(long, value_name = "INPUT", num_args = 1.., conflicts_with = "skeleton", help_heading = CONFORMERS)]
     corpus: Vec<PathBuf>,
     #[command(flatten, next_help_heading = CONFORMERS)]
     smiles: SmilesOfArgs,
     #[command(flatten, next_help_heading = CONFORMERS)]
     frame: FrameArgs,
     /// Print all extensions, not only the Pareto front, and more columns
-    #[arg(long, help_heading = OUTPUT)]
+    #[arg(long, conflicts_with = "skeleton", help_heading = OUTPUT)]
     verbose: bool,
     /// Write the report as JSON; `-` prints it
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     output: Option<PathBuf>,
     /// Write a page with the Pareto front and the table
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", conflicts_with = "skeleton", help_heading = OUTPUT)]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    skeletons: SkeletonArgs,
 }
 
 /// Compares the encodings, writes the files and shows the table.
@@ -79,6 +84,16 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     }
     let files = invocation.files().writes("-o", not_stdout(args.output.as_deref()))?;
     files.writes("--html", not_stdout(args.html.as_deref()))?.check()?;
+    if let Some(files) = args.skeletons.files() {
+        refuse_for_skeletons(&args)?;
+        return skeletons::encodings(
+            files,
+            &tokenizer_paths(&args.tokenizer),
+            args.output.as_deref(),
+            job,
+            output,
+        );
+    }
     // Texts and stores have four decimals. More are read only if an encoding has more.
     let decimals =
         args.encoding.iter().filter(|encoding| encoding.is_decimal()).map(|encoding| encoding.precision());
@@ -121,9 +136,20 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     output.text(&encodings_table(&report, verbose, output.terminal()))
 }
 
+/// Refuses what only conformers have, beside what clap refuses.
+fn refuse_for_skeletons(args: &Args) -> Result<(), Error> {
+    let given =
+        [("--smiles-of", args.smiles.smiles_of.is_some()), ("--frame", args.frame.frame() != Frame::Keep)];
+    let wrong = given.into_iter().find(|option| option.1);
+    wrong.map_or(Ok(()), |(name, _)| Err(skeletons::meaningless(name)))
+}
+
 /// The tokenizers given, or the built-in ones.
 fn tokenizers(args: &Args, job: &Job) -> anyhow::Result<Vec<Base>> {
-    let embedded = [PathBuf::from("qwen-like"), PathBuf::from("llama-like")];
-    let paths = if args.tokenizer.is_empty() { &embedded[..] } else { &args.tokenizer };
+    let paths = tokenizer_paths(&args.tokenizer);
     Ok(paths.iter().map(|path| Base::load(path, job)).collect::<Result<_, Error>>()?)
+}
+
+fn tokenizer_paths(given: &[PathBuf]) -> Vec<PathBuf> {
+    if given.is_empty() { vec!["qwen-like".into(), "llama-like".into()] } else { given.to_vec() }
 }

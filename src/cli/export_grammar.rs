@@ -118,10 +118,7 @@ fn refuse_for_skeletons(args: &Args) -> Result<(), Error> {
         ("--eos", args.eos.is_some()),
     ];
     let wrong = given.into_iter().find(|option| option.1);
-    wrong.map_or(Ok(()), |(name, _)| {
-        let remedy = "leave it out, or leave out --skeleton";
-        Err(Error::input(name, "has no meaning for texts of a skeleton", remedy))
-    })
+    wrong.map_or(Ok(()), |(name, _)| Err(skeletons::meaningless(name)))
 }
 
 fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {

@@ -83,8 +83,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
         let others = [("TEXT", !args.texts.is_empty()), ("--placeholder", args.placeholder.is_some())];
         let others = others.into_iter().chain([("--encoding", args.encoding.is_some())]);
         if let Some((name, _)) = others.into_iter().find(|other| other.1) {
-            let remedy = "leave it out, or leave out --skeleton";
-            return Err(Error::input(name, "has no meaning for texts of a skeleton", remedy).into());
+            return Err(skeletons::meaningless(name).into());
         }
         return skeletons::inspect(files, &args.tokenizer, job, output);
     }

@@ -9,7 +9,7 @@ use super::output::Output;
 use super::skipped;
 use super::values::{is_stdout, not_stdout};
 use crate::report::format::{counted, thousands};
-use crate::report::skeleton_view::{part_tokens, prompt_tokens, skeleton_tables};
+use crate::report::skeleton_view::{part_tokens, prompt_tokens, skeleton_tables, slot_encodings};
 use drift_core::constraint::grammar::GrammarFormat;
 use drift_core::error::Error;
 use drift_core::io::write_atomic;
@@ -57,11 +57,22 @@ pub(super) fn is_refused(error: &clap::Error) -> bool {
     error.kind() == ErrorKind::UnknownArgument && matches!(name, Some("--skeleton" | "--prompts"))
 }
 
+/// The refusal of an option that only enriched SMILES has.
+pub(super) fn meaningless(option: &str) -> Error {
+    let remedy = "leave it out, or leave out --skeleton";
+    Error::input(option, "has no meaning for texts of a skeleton", remedy)
+}
+
 /// Refuses it in one line.
 pub(super) fn refuse() -> ExitCode {
     let problem = "this command knows enriched SMILES alone";
     Output::new(false).error(
-        &Error::input("--skeleton", problem, "drift audit, inspect and export-grammar take skeletons").into(),
+        &Error::input(
+            "--skeleton",
+            problem,
+            "drift audit, inspect, encodings and export-grammar take skeletons",
+        )
+        .into(),
     );
     ExitCode::from(2)
 }
@@ -80,6 +91,27 @@ pub(super) fn inspect(
     let tables = [part_tokens(&report), prompt_tokens(&report)];
     let tables: Vec<String> = tables.iter().map(|table| table.render(output.terminal())).collect();
     output.text(&tables.join("\n"))
+}
+
+/// Compares the ways to write the slots of a skeleton.
+pub(super) fn encodings(
+    files: SkeletonFiles,
+    tokenizers: &[PathBuf],
+    to: Option<&Path>,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    let [first, others @ ..] = tokenizers else { return Ok(()) };
+    let others: Vec<Tokenizer> =
+        others.iter().map(|path| Ok(Tokenizer::load_for(path, job)?.0)).collect::<Result<_, Error>>()?;
+    let report = texts(files, first, job)?.encodings(others, job)?;
+    if let Some(path) = not_stdout(to) {
+        write_atomic(path, (serde_json::to_string_pretty(&report)? + "\n").as_bytes())?;
+    }
+    if output.json || to.is_some_and(is_stdout) {
+        return output.document(&report);
+    }
+    output.text(&slot_encodings(&report).render(output.terminal()))
 }
 
 /// Writes the grammars of a skeleton's texts.

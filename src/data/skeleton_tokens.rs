@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::audit::skeletons::Prompts;
@@ -11,7 +12,7 @@ use drift_core::constraint::grammar::{GrammarFormat, skeleton_grammar};
 use drift_core::constraint::skeleton::{PartTokens, SkeletonConstraint, SkeletonProcessor, TextTokens};
 use drift_core::error::Result;
 use drift_core::job::{Job, Provenance};
-use drift_core::skeleton::Skeleton;
+use drift_core::skeleton::{Alternative, Skeleton, SlotChange};
 use drift_core::tokenizer::Tokenizer;
 
 /// A skeleton, the prompts of its texts, and a tokenizer.
@@ -58,6 +59,46 @@ pub struct PromptTokens {
     pub uncounted: Option<String>,
 }
 
+/// The schema of [`SlotEncodings`].
+pub const ENCODINGS_SCHEMA: &str = "drift.slot-encodings/1";
+
+/// What slots take in tokens if they are written otherwise.
+#[derive(Debug, Clone, Serialize)]
+pub struct SlotEncodings {
+    /// [`ENCODINGS_SCHEMA`].
+    pub schema: &'static str,
+    /// The name of the skeleton.
+    pub skeleton: String,
+    /// The ways to write each slot, by tokenizer.
+    pub rows: Vec<SlotEncoding>,
+    /// drift's version, and the inputs by name and hash.
+    pub provenance: Provenance,
+}
+
+/// A way to write a slot.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SlotEncoding {
+    /// The name of the tokenizer.
+    pub tokenizer: String,
+    /// The name of the slot.
+    pub slot: String,
+    /// What is changed; null for the slot as the skeleton writes it.
+    pub change: Option<SlotChange>,
+    /// How it is written, in words.
+    pub written: String,
+    /// The distance between two neighbouring numbers, in the unit of the slot. Half of it is the largest error of rounding.
+    pub step: f64,
+    /// How many numbers the slot has: that many new tokens would make it a single token.
+    pub numbers: u64,
+    /// The least and the largest number of tokens of the slot, of all its texts; with the text beside it where a token may join them;
+    /// null if no text was counted.
+    pub tokens_per_slot: Option<[u32; 2]>,
+    /// Whether a token may join the slot with the text beside it.
+    pub joined: bool,
+    /// The least and the largest number of tokens of a text, of all texts of all prompts; null if they are too many to count.
+    pub tokens_per_text: Option<[u32; 2]>,
+}
+
 /// What was written of grammars.
 #[derive(Debug, Clone, Serialize)]
 pub struct SkeletonGrammars {
@@ -91,22 +132,7 @@ impl SkeletonTexts {
     /// If the prompts cannot be read, one lacks a field, or the tokens of its texts cannot be followed.
     pub fn tokens(self, job: &Job) -> Result<SkeletonTokens> {
         let (prompts, processor, provenance) = self.begin(job)?;
-        let (mut parts, mut known): (Vec<PartTokens>, HashMap<String, usize>) = Default::default();
-        let mut counted = Vec::with_capacity(prompts.data.len());
-        for at in 0..prompts.data.len() {
-            job.check()?;
-            let constraint = constraint(&processor, &prompts, at)?;
-            let prompt = prompts.data[at].1.clone();
-            match constraint.graph().and_then(|graph| graph.tokens()) {
-                Ok(TextTokens { parts: found, tokens }) => {
-                    found.into_iter().for_each(|part| add(&mut parts, &mut known, part));
-                    counted.push(PromptTokens { prompt, tokens: Some(tokens), uncounted: None });
-                }
-                Err(error) => {
-                    counted.push(PromptTokens { prompt, tokens: None, uncounted: Some(error.to_string()) });
-                }
-            }
-        }
+        let (parts, counted) = count(&processor, &prompts, job)?;
         let is_constant = |prompt: &&PromptTokens| prompt.tokens.is_some_and(|[least, most]| least == most);
         Ok(SkeletonTokens {
             schema: TOKENS_SCHEMA,
@@ -146,12 +172,57 @@ impl SkeletonTexts {
         Ok(SkeletonGrammars { skeleton, format, grammars, line_bytes, provenance })
     }
 
+    /// Compares the ways to write each slot, for this tokenizer and others.
+    ///
+    /// # Errors
+    /// As [`SkeletonTexts::tokens`].
+    pub fn encodings(self, others: Vec<Tokenizer>, job: &Job) -> Result<SlotEncodings> {
+        let prompts = Prompts::read(&self.prompts, job)?;
+        let tokenizers: Vec<Arc<Tokenizer>> =
+            std::iter::once(self.tokenizer).chain(others).map(Arc::new).collect();
+        let mut inputs: Vec<_> = tokenizers.iter().map(|tokenizer| tokenizer.source.clone()).collect();
+        inputs.push(prompts.input.clone());
+        let alternatives = self.skeleton.alternatives();
+        let mut rows = Vec::with_capacity(tokenizers.len() * alternatives.len());
+        for tokenizer in &tokenizers {
+            let row = |alternative: &Alternative| slot_encoding(tokenizer, alternative, &prompts, job);
+            rows.extend(alternatives.par_iter().map(row).collect::<Result<Vec<SlotEncoding>>>()?);
+        }
+        let (schema, provenance) = (ENCODINGS_SCHEMA, Provenance::from_inputs(inputs));
+        Ok(SlotEncodings { schema, skeleton: self.skeleton.name, rows, provenance })
+    }
+
     fn begin(self, job: &Job) -> Result<(Prompts, Arc<SkeletonProcessor>, Provenance)> {
         let prompts = Prompts::read(&self.prompts, job)?;
         let provenance = Provenance::from_inputs(vec![self.tokenizer.source.clone(), prompts.input.clone()]);
         let processor = SkeletonProcessor::new(Arc::new(self.tokenizer), Arc::new(self.skeleton), NO_END)?;
         Ok((prompts, Arc::new(processor), provenance))
     }
+}
+
+/// Counts the tokens of the parts of texts over all prompts, and of the texts of each prompt.
+fn count(
+    processor: &Arc<SkeletonProcessor>,
+    prompts: &Prompts,
+    job: &Job,
+) -> Result<(Vec<PartTokens>, Vec<PromptTokens>)> {
+    let (mut parts, mut known): (Vec<PartTokens>, HashMap<String, usize>) = Default::default();
+    let mut counted = Vec::with_capacity(prompts.data.len());
+    for at in 0..prompts.data.len() {
+        job.check()?;
+        let constraint = constraint(processor, prompts, at)?;
+        let prompt = prompts.data[at].1.clone();
+        match constraint.graph().and_then(|graph| graph.tokens()) {
+            Ok(TextTokens { parts: found, tokens }) => {
+                found.into_iter().for_each(|part| add(&mut parts, &mut known, part));
+                counted.push(PromptTokens { prompt, tokens: Some(tokens), uncounted: None });
+            }
+            Err(error) => {
+                counted.push(PromptTokens { prompt, tokens: None, uncounted: Some(error.to_string()) });
+            }
+        }
+    }
+    Ok((parts, counted))
 }
 
 fn constraint(
@@ -161,6 +232,34 @@ fn constraint(
 ) -> Result<SkeletonConstraint> {
     let (data, place) = &prompts.data[at];
     processor.constraint(data, data.get("prompt").and_then(|prompt| prompt.as_str()), place)
+}
+
+/// What a slot takes if it is written so.
+fn slot_encoding(
+    tokenizer: &Arc<Tokenizer>,
+    alternative: &Alternative,
+    prompts: &Prompts,
+    job: &Job,
+) -> Result<SlotEncoding> {
+    let Alternative { skeleton, slot, change, step, numbers } = alternative;
+    let slot = &skeleton.slots[*slot];
+    let processor = SkeletonProcessor::new(tokenizer.clone(), Arc::new(skeleton.clone()), NO_END)?;
+    let (parts, counted) = count(&Arc::new(processor), prompts, job)?;
+    let braced = format!("{{{}}}", slot.name);
+    let own = || parts.iter().filter(|part| part.part.contains(&braced));
+    let widest = |range: [u32; 2], other: [u32; 2]| [range[0].min(other[0]), range[1].max(other[1])];
+    let whole: Option<Vec<[u32; 2]>> = counted.iter().map(|prompt| prompt.tokens).collect();
+    Ok(SlotEncoding {
+        tokenizer: tokenizer.name.clone(),
+        slot: slot.name.clone(),
+        change: *change,
+        written: slot.description(),
+        step: *step,
+        numbers: *numbers,
+        tokens_per_slot: own().map(|part| part.tokens).reduce(widest),
+        joined: own().any(|part| part.joined),
+        tokens_per_text: whole.and_then(|all| all.into_iter().reduce(widest)),
+    })
 }
 
 /// Adds the tokens of a part to those of other prompts.

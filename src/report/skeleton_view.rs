@@ -7,7 +7,7 @@ use super::format::{counted, or_dash, percent, thousands};
 use super::table::Table;
 use drift_core::skeleton::FaultKind;
 use drift_data::audit::skeletons::{CLOSE_ANGSTROM, SkeletonReport};
-use drift_data::skeleton_tokens::SkeletonTokens;
+use drift_data::skeleton_tokens::{SkeletonTokens, SlotEncodings};
 
 /// The tables of a report: rows with their faults, geometry, comparisons, and examples of faults.
 pub fn skeleton_tables(report: &SkeletonReport) -> Vec<Table> {
@@ -56,6 +56,36 @@ pub fn prompt_tokens(report: &SkeletonTokens) -> Table {
         thousands(report.constant),
         counted(report.prompts.len() as u64, "prompt")
     ));
+    table
+}
+
+/// What slots take if they are written otherwise.
+pub fn slot_encodings(report: &SlotEncodings) -> Table {
+    let mut table = Table::new(format!("Slots of {}, one written otherwise", report.skeleton))
+        .code("tokenizer")
+        .code("slot")
+        .text("written")
+        .number("at most off by")
+        .number("tokens a slot")
+        .number("a text")
+        .number("numbers")
+        .text("");
+    for row in &report.rows {
+        let varies = row.tokens_per_slot.is_some_and(|[least, most]| least != most);
+        let notes = [("as it is", row.change.is_none()), ("varies", varies), ("joined", row.joined)];
+        let notes: Vec<&str> = notes.iter().filter(|note| note.1).map(|note| note.0).collect();
+        table.row([
+            row.tokenizer.clone(),
+            row.slot.clone(),
+            row.written.clone(),
+            format!("{}", row.step / 2.0),
+            or_dash(row.tokens_per_slot, token_range),
+            or_dash(row.tokens_per_text, token_range),
+            thousands(row.numbers),
+            notes.join(", "),
+        ]);
+    }
+    table.note("as many new tokens as numbers make a slot a single token");
     table
 }
 

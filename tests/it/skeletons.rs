@@ -192,6 +192,48 @@ fn tokens_are_counted_over_all_texts() {
     assert!(shown.contains("0 of 2 prompts take the same number in every text"), "{shown}");
 }
 
+/// A tokenizer of digits alone: a number takes as many tokens as characters.
+#[test]
+fn slots_are_compared_in_other_ways_to_write_them() {
+    let folder = folder();
+    folder.file("salt.jsonl", lines(&[json!({"species": ["Na", "Cl"]})]));
+    let line = "encodings --skeleton crystal-text --prompts salt.jsonl --tokenizer qwen-like llama-like";
+    let report = folder.line(&format!("{line} --json -o report.json")).good().json();
+    assert_eq!(report["schema"], "drift.slot-encodings/1");
+    let of = |tokenizer: &str, slot: &str, change: Value| {
+        let rows = report["rows"].as_array().unwrap();
+        let is = |row: &&Value| {
+            [&row["tokenizer"], &row["slot"], &row["change"]] == [&json!(tokenizer), &json!(slot), &change]
+        };
+        rows.iter().find(is).unwrap_or_else(|| panic!("{slot} {change}: {rows:?}")).clone()
+    };
+    // Lengths, angles, two atoms with their lines, and perhaps a line break at the end.
+    for (change, slot, text, step, numbers) in [
+        (Value::Null, [4, 4], [51, 64], 0.01, 101),
+        (json!("fewer_decimals"), [3, 3], [45, 58], 0.1, 11),
+        (json!("more_decimals"), [5, 5], [57, 70], 0.001, 1_001),
+        (json!("stripped"), [1, 4], [33, 64], 0.01, 101),
+        (json!("bins"), [3, 3], [45, 58], 0.01, 101),
+    ] {
+        let row = of("qwen-like", "fraction", change.clone());
+        let found = [&row["tokens_per_slot"], &row["tokens_per_text"], &row["step"], &row["numbers"]];
+        assert_eq!(found, [&json!(slot), &json!(text), &json!(step), &json!(numbers)], "{change}");
+        assert_eq!(row["joined"], false);
+    }
+    let padded = of("qwen-like", "length", json!("padded"));
+    assert_eq!((&padded["tokens_per_slot"], &padded["tokens_per_text"]), (&json!([5, 5]), &json!([57, 64])));
+    assert_eq!(of("llama-like", "angle", Value::Null)["tokens_per_slot"], json!([1, 1]));
+    let written: Value = serde_json::from_slice(&folder.read("report.json")).unwrap();
+    assert_eq!(written, report);
+    let ran = folder.line(line).good();
+    let shown = ran.text();
+    assert!(shown.contains("a number with 1 decimal from 0.0 to 1.0"), "{shown}");
+    for (option, part) in [("--encoding fixed", "--encoding"), ("--no-extensions", "--no-extensions")] {
+        folder.line(&format!("{line} {option}")).refused_usage(part);
+    }
+    folder.line(&format!("{line} --frame principal")).refused_for("--frame: has no meaning");
+}
+
 #[test]
 fn each_prompt_has_its_grammar() {
     let folder = folder();

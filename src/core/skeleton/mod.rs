@@ -8,7 +8,9 @@
 //!   not be read back.
 //! - [`Skeleton::bind`] combines a skeleton with the data of a [`prompt`].
 //! - [`Bound::read`] in `read` reads a text: its values, or what is wrong and where ([`reading`]). `compare` compares its items with the prompt's.
+//! - [`Skeleton::alternatives`] writes slots otherwise, to compare what they take.
 
+mod alternatives;
 mod borders;
 mod compare;
 mod file;
@@ -20,6 +22,7 @@ pub mod template;
 
 use std::path::Path;
 
+pub use alternatives::{Alternative, SlotChange};
 pub use prompt::{Arrangement, Bound, Items, Source};
 pub use reading::{Fault, FaultKind, ReadItem, Reading};
 pub use slot::{Slot, SlotKind};

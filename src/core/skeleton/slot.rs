@@ -255,12 +255,18 @@ impl SlotKind {
                 let places = usize::from(number.decimals);
                 let bound = |units: i64| format!("{:.places$}", units as f64 / power(number.decimals) as f64);
                 let range = format!("from {} to {}", bound(number.low), bound(number.high));
+                let digits = match number.width {
+                    0 => String::new(),
+                    width => format!(" of {width} digits"),
+                };
                 match (number.least_decimals, number.decimals) {
-                    (0, 0) if number.width > 0 => format!("an integer of {} digits {range}", number.width),
-                    (0, 0) => format!("an integer {range}"),
-                    (1, 1) => format!("a number with 1 decimal {range}"),
-                    (least, most) if least == most => format!("a number with {most} decimals {range}"),
-                    (least, most) => format!("a number with {least} to {most} decimals {range}"),
+                    _ if number.bins.is_some() => format!("a bin{digits} {range}"),
+                    (0, 0) => format!("an integer{digits} {range}"),
+                    (1, 1) => format!("a number{digits} with 1 decimal {range}"),
+                    (least, most) if least == most => {
+                        format!("a number{digits} with {most} decimals {range}")
+                    }
+                    (least, most) => format!("a number{digits} with {least} to {most} decimals {range}"),
                 }
             }
         }

@@ -1,0 +1,409 @@
+"""What the automaton of a skeleton brings a small model of crystals in transformers, beside the model alone.
+
+    python python/benches/crystals.py DRIFT WORK
+
+Makes 20,000 crystals (`prototypes.py`), writes them as `crystal-text` behind a prompt with their formula, and trains a Llama of
+1.9 million weights on them (the first time; the model stays in WORK/model). Formulas of 200 prompts are held out. For each of
+them transformers' `generate` samples four texts at temperature 1, with the same seeds in every row:
+
+none          the model alone
+skeleton      under `SkeletonAutomaton.logits_processor`: the composition in any order, up to four times
+llguidance    under a grammar of characters, with the atoms in the order of the formula, up to four times
+
+DRIFT, the program, judges the texts by `drift audit --skeleton crystal-text`, beside `none`. Prints a Markdown table:
+
+pass, composition, -0.00, other   of the texts, in percent; a text can have several faults
+canonical       texts whose tokens are those of the tokenizer, which the model was trained on, in percent
+unchanged       of the texts that pass in `none`, those that are the same in the row
+shortest        the shortest distance between two atoms minus that in `none`, in Å, of texts that pass in both: a mean over
+                prompts with a 95 % interval
+< 0.5 Å         texts with two atoms closer than that, in percent of those whose cell has a volume
+tokens          of a text
+passes          of the model over batches of 100 texts; each goes on until its longest text is over
+CPU s, mask s   seconds that a text takes, and those of them that the logits processor takes
+
+transformers draws by torch.multinomial. It makes noise for every token of the vocabulary, whatever its probability, so equal
+seeds and batches give equal noise, and a text that is legal anyway has to be the same in every row.
+Needs torch and transformers; a row is left out if `--rows` does not name it. One seed gives the same texts again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from prototypes import PROTOTYPES, Crystal, crystals
+from transformers import LlamaConfig, LlamaForCausalLM, LogitsProcessor, PreTrainedTokenizerFast
+
+import moldrift
+
+#: Prompts whose texts are generated at once.
+PROMPTS_AT_ONCE = 25
+ROWS = ("none", "skeleton", "llguidance")
+
+
+def prompt(crystal: Crystal) -> str:
+    """The prompt of a crystal."""
+    formula = "".join(f"{name}{count if count > 1 else ''}" for name, count in crystal.formula)
+    return f"A bulk material. Its chemical formula is {formula}.\n"
+
+
+@dataclass
+class Data:
+    """The crystals of training, and one for each formula that was held out."""
+
+    training: list[tuple[str, str]]
+    held_out: list[Crystal]
+
+    @classmethod
+    def made(cls, count: int, formulas: int, seed: int) -> Data:
+        """Draws prototypes, and for each a crystal."""
+        draw = random.Random(seed)
+        every = crystals()
+        by_prototype = {
+            one.__name__: [c for c in every if c.prototype == one.__name__] for one, _, _ in PROTOTYPES
+        }
+
+        def drawn() -> Crystal:
+            return draw.choice(by_prototype[draw.choice(list(by_prototype))])
+
+        held_out: dict[Any, Crystal] = {}
+        while len(held_out) < formulas:
+            crystal = drawn()
+            held_out.setdefault(crystal.formula, crystal)
+        training = []
+        while len(training) < count:
+            crystal = drawn()
+            if crystal.formula not in held_out:
+                training.append((prompt(crystal), crystal.text(draw)))
+        return cls(training, list(held_out.values()))
+
+
+def train(
+    model: LlamaForCausalLM, rows: list[tuple[list[int], list[int]]], batch: int, epochs: float
+) -> float:
+    """Trains on ids of prompts and answers; returns the mean loss of the last tenth of the steps, in nats a token."""
+    draw, order = random.Random(0), list(range(len(rows)))
+    steps = max(1, int(len(rows) * epochs / batch))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, betas=(0.9, 0.95), weight_decay=0.01)
+    warm = min(50, steps // 10 + 1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda s: min((s + 1) / warm, 0.02 + 0.98 * (1 + math.cos(math.pi * s / steps)) / 2)
+    )
+
+    def batches() -> Iterator[list[int]]:
+        while True:
+            draw.shuffle(order)
+            # Texts of similar length stand beside one another, so that little is padded.
+            groups = [
+                sorted(order[at : at + 32 * batch], key=lambda row: len(rows[row][1]))
+                for at in range(0, len(order), 32 * batch)
+            ]
+            made = [group[at : at + batch] for group in groups for at in range(0, len(group), batch)]
+            draw.shuffle(made)
+            yield from made
+
+    losses = []
+    model.train()
+    began, source = time.perf_counter(), batches()
+    for step in range(steps):
+        chosen = [rows[row] for row in next(source)]
+        longest = max(len(before) + len(answer) for before, answer in chosen)
+        ids, labels = (
+            torch.zeros(len(chosen), longest, dtype=torch.long),
+            torch.full((len(chosen), longest), -100),
+        )
+        for row, (before, answer) in enumerate(chosen):
+            ids[row, : len(before) + len(answer)] = torch.tensor(before + answer)
+            labels[row, len(before) : len(before) + len(answer)] = torch.tensor(answer)
+        # Padding stands behind the text, where no token reads it.
+        loss = model(input_ids=ids, labels=labels).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+        if step % 100 == 99:
+            print(
+                f"step {step + 1} of {steps}, loss {sum(losses[-100:]) / 100:.4f}, {time.perf_counter() - began:.0f} s",
+                flush=True,
+            )
+    model.eval()
+    last = losses[-max(1, steps // 10) :]
+    return sum(last) / len(last)
+
+
+class CharacterGrammar(LogitsProcessor):
+    """llguidance under a grammar of characters for each prompt: what a user writes without drift."""
+
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerFast, prompts: list[Crystal], each: int, eos: int
+    ) -> None:
+        import llguidance.hf
+        import llguidance.torch
+
+        self.engine, self.eos, self.length = llguidance, eos, 0
+        known = llguidance.hf.from_tokenizer(tokenizer, len(tokenizer))
+        grammars = [
+            llguidance.grammar_from("lark", self.grammar(one)) for one in prompts for _ in range(each)
+        ]
+        self.rows = [llguidance.LLMatcher(known, grammar, log_level=1) for grammar in grammars]
+        self.mask = llguidance.torch.allocate_token_bitmask(len(self.rows), len(tokenizer))
+
+    @staticmethod
+    def grammar(crystal: Crystal) -> str:
+        """The texts of a formula, its atoms in their order. Items in any order would need a rule for each combination."""
+        lines = [
+            r"LENGTH: /[1-9][0-9]{0,2}\.[0-9]/",
+            "ANGLE: /1[0-7][0-9]|180|[1-9]?[0-9]/",
+            r"F: /0\.[0-9]{2}|1\.00/",
+        ]
+        cell = r'LENGTH " " LENGTH " " LENGTH "\n" ANGLE " " ANGLE " " ANGLE'
+        for name, _ in crystal.formula:
+            lines.append(rf'{name.lower()}: "\n{name}\n" F " " F " " F')
+        units = []
+        for times in range(1, 5):
+            atoms = " ".join(f"{name.lower()}{{{times * count}}}" for name, count in crystal.formula)
+            lines.append(f"z{times}: {atoms}")
+            units.append(f"z{times}")
+        return "\n".join([f"start: {cell} ({' | '.join(units)})", *lines])
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Forbids what no grammar allows."""
+        if self.length:
+            for row, token in enumerate(input_ids[:, -1].tolist()):
+                if not self.rows[row].is_stopped():
+                    self.rows[row].consume_token(token)
+        self.length += 1
+        for row, matcher in enumerate(self.rows):
+            if matcher.is_stopped():
+                self.mask[row] = 0
+                self.mask[row, self.eos // 32] = 1 << self.eos % 32
+            else:
+                self.engine.torch.fill_next_token_bitmask(matcher, self.mask, row)
+        self.engine.torch.apply_token_bitmask_inplace(scores, self.mask)
+        return scores
+
+
+@dataclass
+class Cost:
+    """What the texts of a row took."""
+
+    tokens: int = 0
+    passes: int = 0
+    cpu_seconds: float = 0.0
+    #: Of them those of the processor, its constraints included.
+    mask_seconds: float = 0.0
+    canonical: int = 0
+
+
+class Timed(LogitsProcessor):
+    """A processor, and the seconds that it takes."""
+
+    def __init__(self, inner: LogitsProcessor | None, cpu_seconds: float) -> None:
+        self.inner, self.cpu_seconds = inner, cpu_seconds
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """The scores of the processor."""
+        if self.inner is None:
+            return scores
+        began = time.process_time()
+        scores = self.inner(input_ids, scores)
+        self.cpu_seconds += time.process_time() - began
+        return scores
+
+
+def generate(
+    model: LlamaForCausalLM,
+    automaton: moldrift.SkeletonAutomaton,
+    held_out: list[Crystal],
+    each: int,
+    seed: int,
+    longest_text: int,
+    processor: Callable[[list[Crystal]], LogitsProcessor | None],
+) -> tuple[list[tuple[str, str]], Cost]:
+    """The texts of each prompt, and what they took."""
+    texts, cost, eos = [], Cost(), automaton.eos_token_id
+    for at in range(0, len(held_out), PROMPTS_AT_ONCE):
+        batch = held_out[at : at + PROMPTS_AT_ONCE]
+        prompts = [automaton.ids(prompt(one)) for one in batch]
+        longest = max(map(len, prompts))
+        ids = torch.tensor([[eos] * (longest - len(one)) + one for one in prompts])
+        mask = torch.tensor([[0] * (longest - len(one)) + [1] * len(one) for one in prompts])
+        torch.manual_seed(seed + at)
+        began = time.process_time()
+        made = processor(batch)
+        timed = Timed(made, time.process_time() - began)
+        written = model.generate(
+            ids,
+            attention_mask=mask,
+            do_sample=True,
+            temperature=1.0,
+            top_k=0,
+            top_p=1.0,
+            num_return_sequences=each,
+            max_new_tokens=longest_text,
+            eos_token_id=eos,
+            pad_token_id=eos,
+            logits_processor=[timed],
+        )
+        cost.cpu_seconds += time.process_time() - began
+        cost.mask_seconds += timed.cpu_seconds
+        cost.passes += written.shape[1] - longest
+        for row, answer in enumerate(written[:, longest:].tolist()):
+            end = answer.index(eos) if eos in answer else len(answer)
+            text = automaton.text(answer[:end])
+            cost.tokens += min(end + 1, len(answer))
+            cost.canonical += automaton.ids(text) == answer[:end]
+            texts.append((prompt(batch[row // each]), text))
+    return texts, cost
+
+
+def table(report: dict[str, Any], costs: dict[str, Cost]) -> str:
+    """The report of the audit and the costs as a Markdown table."""
+    columns = [
+        "row",
+        "pass",
+        "composition",
+        "`-0.00`",
+        "other",
+        "canonical",
+        "unchanged",
+        "shortest, Å",
+        "tokens",
+    ]
+    columns += ["passes", "CPU s", "mask s"]
+    lines = [f"| {' | '.join(columns)} |", "| --- " * len(columns) + "|"]
+    against = {one["row"]: one for one in report["comparisons"]}
+    for row in report["rows"]:
+        name, faults, cost = row["row"], dict(row["faults"]), costs[row["row"]]
+        composition, minus = faults.pop("composition", 0), faults.pop("minus_zero", 0)
+        count = row["texts"]
+        shares = (row["passed"], composition, minus, sum(faults.values()), cost.canonical)
+        cells = [f"`{name}`", *(f"{100 * share / count:.1f}" for share in shares)]
+        other = against.get(name)
+        if other:
+            shortest = other.get("shortest_difference_angstrom")
+            interval = shortest and shortest["interval"]
+            between = f" [{interval['low']:+.3f}, {interval['high']:+.3f}]" if interval else ""
+            cells.append(f"{other['identical']} of {other['passed_without']}")
+            cells.append(f"{shortest['mean']:+.3f}{between}" if shortest else "-")
+        else:
+            cells += ["", ""]
+        close = row["geometry"] or {"close": 0, "texts": 0, "without_volume": 0}
+        measured = close["texts"] - close["without_volume"]
+        cells.append(f"{100 * close['close'] / measured:.1f}" if measured else "-")
+        cells += [f"{cost.tokens / count:.1f}", f"{cost.passes:,}"]
+        cells += [f"{seconds / count:.4f}" for seconds in (cost.cpu_seconds, cost.mask_seconds)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Trains, generates, judges, and prints the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("drift", help="the program")
+    parser.add_argument("work", type=Path, help="the folder for the model, the texts and the report")
+    parser.add_argument("--crystals", type=int, default=20_000)
+    parser.add_argument("--epochs", type=float, default=1.0)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--formulas", type=int, default=200)
+    parser.add_argument("--texts", type=int, default=4, help="texts of each formula")
+    parser.add_argument("--tokenizer", default="qwen-like")
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
+    parser.add_argument(
+        "--longest", type=int, default=1_200, help="tokens; a spinel times four takes about 1,000"
+    )
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
+    args.work.mkdir(parents=True, exist_ok=True)
+    automaton = moldrift.SkeletonAutomaton(args.tokenizer, "crystal-text")
+    data = Data.made(args.crystals, args.formulas, args.seed)
+    minus = sum("-0.00" in text for _, text in data.training)
+    print(
+        f"{len(data.training)} crystals, {minus} with -0.00; {len(data.held_out)} formulas held out",
+        flush=True,
+    )
+    model = trained(args, automaton, data)
+    processors: dict[str, Callable[[list[Crystal]], LogitsProcessor | None]] = {
+        "none": lambda batch: None,
+        "skeleton": lambda batch: automaton.logits_processor(
+            [{"formula": dict(one.formula)} for one in batch]
+        ),
+        "llguidance": lambda batch: CharacterGrammar(
+            plain(args.tokenizer), batch, args.texts, automaton.eos_token_id
+        ),
+    }
+    costs, lines = {}, []
+    for row in args.rows:
+        texts, costs[row] = generate(
+            model, automaton, data.held_out, args.texts, args.seed, args.longest, processors[row]
+        )
+        lines += [json.dumps({"prompt": of, "lp": row, "text": text}) for of, text in texts]
+        print(f"{row}: {len(texts)} texts, {costs[row].cpu_seconds:.0f} CPU seconds", flush=True)
+    prompts = [json.dumps({"prompt": prompt(one), "formula": dict(one.formula)}) for one in data.held_out]
+    (args.work / "texts.jsonl").write_text("\n".join(lines) + "\n")
+    (args.work / "prompts.jsonl").write_text("\n".join(prompts) + "\n")
+    judge = [args.drift, "audit", "texts.jsonl", "--skeleton", "crystal-text", "--prompts", "prompts.jsonl"]
+    judge += ["--against-row", args.rows[0], "--verdicts", "verdicts.jsonl", "-o", "report.json", "--quiet"]
+    subprocess.run(judge, cwd=args.work, check=True, stdout=subprocess.DEVNULL)
+    print(table(json.loads((args.work / "report.json").read_text()), costs))
+
+
+def plain(name: str) -> PreTrainedTokenizerFast:
+    """A tokenizer of the repository, as transformers and llguidance want it."""
+    path = Path(__file__).resolve().parents[2] / "tokenizers" / name
+    return PreTrainedTokenizerFast.from_pretrained(path if path.is_dir() else name)
+
+
+def trained(args: argparse.Namespace, automaton: moldrift.SkeletonAutomaton, data: Data) -> LlamaForCausalLM:
+    """The model in the folder, or one that is trained and put there."""
+    folder = args.work / "model"
+    if folder.is_dir():
+        print(f"{folder} is used again")
+        return LlamaForCausalLM.from_pretrained(folder).eval()
+    config = LlamaConfig(
+        vocab_size=automaton.source.tokenizer.size,
+        hidden_size=192,
+        intermediate_size=512,
+        num_hidden_layers=4,
+        num_attention_heads=6,
+        num_key_value_heads=2,
+        max_position_embeddings=2048,
+        tie_word_embeddings=True,
+        eos_token_id=automaton.eos_token_id,
+        pad_token_id=automaton.eos_token_id,
+    )
+    model = LlamaForCausalLM(config)
+    rows = [
+        (automaton.ids(before), automaton.ids(text) + [automaton.eos_token_id])
+        for before, text in data.training
+    ]
+    tokens, weights = sum(len(text) for _, text in rows), sum(one.numel() for one in model.parameters())
+    print(f"{weights:,} weights, {tokens:,} tokens of answers, {tokens / len(rows):.1f} a text", flush=True)
+    began = time.process_time()
+    loss = train(model, rows, args.batch, args.epochs)
+    print(
+        f"trained in {time.process_time() - began:.0f} CPU seconds, loss {loss:.4f} nats a token", flush=True
+    )
+    model.save_pretrained(folder)
+    return model
+
+
+if __name__ == "__main__":
+    main()

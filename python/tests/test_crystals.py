@@ -1,0 +1,73 @@
+"""`python/benches/crystals.py` and its crystals, with a handful of steps where the script takes a quarter of an hour."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import built_program
+
+BENCHES = Path(__file__).resolve().parents[1] / "benches"
+Drift = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def prototypes(monkeypatch: pytest.MonkeyPatch) -> object:
+    """The module of crystals."""
+    monkeypatch.syspath_prepend(str(BENCHES))
+    return __import__("prototypes")
+
+
+def test_crystals_are_crystals(prototypes: object, drift: Drift, tmp_path: Path) -> None:
+    """Their texts are `crystal-text` of their formulas but for `-0.00`, and no two atoms of them touch."""
+    draw = random.Random(1)
+    chosen = draw.sample(prototypes.crystals(), 300)  # type: ignore[attr-defined]
+    assert {len(one.formula) for one in chosen} == {2, 3, 4}
+    prompts = [json.dumps({"formula": dict(one.formula)}) for one in chosen]
+    (tmp_path / "prompts.jsonl").write_text("\n".join(prompts))
+    (tmp_path / "texts.jsonl").write_text("\n".join(json.dumps({"text": one.text(draw)}) for one in chosen))
+    files = [tmp_path / "texts.jsonl", "--skeleton", "crystal-text", "--prompts", tmp_path / "prompts.jsonl"]
+    ran = drift("audit", *files, "--json", "--verdicts", tmp_path / "verdicts.jsonl")
+    assert ran.returncode == 0, ran.stderr
+    [row] = json.loads(ran.stdout)["rows"]
+    assert row["texts"] == 300
+    assert set(row["faults"]) == {"minus_zero"}
+    assert 0 < row["faults"]["minus_zero"] < 45
+    for line in (tmp_path / "verdicts.jsonl").read_text().splitlines():
+        geometry = json.loads(line)["geometry"]
+        # The shortest bond of all ions is 1.78 Å: Be and F.
+        assert geometry is None or geometry["shortest_distance_angstrom"] > 1.4, line
+
+
+def test_the_script_trains_generates_and_judges(drift: Drift, tmp_path: Path) -> None:
+    for module in ("torch", "transformers"):
+        pytest.importorskip(module)
+    sizes = {"crystals": 20, "batch": 4, "formulas": 2, "texts": 2, "longest": 150}
+    few = [f"--{name}={size}" for name, size in sizes.items()]
+    command = [
+        sys.executable,
+        BENCHES / "crystals.py",
+        str(built_program()),
+        tmp_path,
+        *few,
+        "--rows",
+        "none",
+        "skeleton",
+    ]
+    ran = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    report = json.loads((tmp_path / "report.json").read_text())
+    none, skeleton = report["rows"]
+    assert (none["row"], none["texts"], none["passed"]) == ("none", 4, 0)
+    # A model that knows nothing may write more atoms than there is room for.
+    assert set(skeleton["faults"]) <= {"cut"}
+    assert ran.stdout.splitlines()[-1].startswith("| `skeleton` |")
+    cells = ran.stdout.splitlines()[-1].split("|")
+    assert [cell.strip() for cell in cells[3:5]] == ["0.0", "0.0"]
+    assert cells[6].strip() == "100.0"

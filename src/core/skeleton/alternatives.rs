@@ -1,0 +1,149 @@
+//! Other ways to write the numbers of slots: more or fewer decimals, without zeros at the end, padded, as bins.
+
+use super::slot::{Number, Sign, Slot, SlotKind, power};
+use super::{Skeleton, borders};
+
+/// How a slot is written otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlotChange {
+    /// With a decimal less.
+    FewerDecimals,
+    /// With a decimal more.
+    MoreDecimals,
+    /// Without zeros at the end.
+    Stripped,
+    /// With all decimals, where zeros at the end were removed.
+    Kept,
+    /// With as many digits as the largest number.
+    Padded,
+    /// As the index of a bin, padded; bins are as wide as a unit of the last decimal.
+    Bins,
+}
+
+/// A skeleton with another way to write one of its slots.
+pub struct Alternative {
+    /// The skeleton.
+    pub skeleton: Skeleton,
+    /// The index of the slot.
+    pub slot: usize,
+    /// What is changed; nothing in the skeleton itself.
+    pub change: Option<SlotChange>,
+    /// The distance between two neighbouring numbers.
+    pub step: f64,
+    /// How many numbers there are.
+    pub numbers: u64,
+}
+
+/// The most decimals that are tried, and the most bins.
+const MOST_DECIMALS: u8 = 9;
+const MOST_BINS: i64 = 1_000_000;
+
+impl Skeleton {
+    /// The ways to write each slot of one kind of number: first as it is, then all others that can be read back.
+    pub fn alternatives(&self) -> Vec<Alternative> {
+        let mut found = Vec::new();
+        for (at, slot) in self.slots.iter().enumerate() {
+            let [SlotKind::Number(own)] = &slot.kinds[..] else { continue };
+            let others = own.alternatives().into_iter().map(|(change, number)| (Some(change), number));
+            for (change, number) in std::iter::once((None, own.clone())).chain(others) {
+                let (step, numbers) = (number.step(), number.high.abs_diff(number.low) + 1);
+                let Ok(slot) = Slot::new(slot.name.clone(), vec![SlotKind::Number(number)]) else { continue };
+                let mut skeleton = self.clone();
+                skeleton.slots[at] = slot;
+                if borders::check(&skeleton).is_ok() {
+                    found.push(Alternative { skeleton, slot: at, change, step, numbers });
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Number {
+    /// The distance between two neighbouring numbers.
+    fn step(&self) -> f64 {
+        self.bins.map_or(1.0 / power(self.decimals) as f64, |[_, step]| step)
+    }
+
+    /// Other ways to write the numbers of the range; where decimals are fewer, it is rounded inwards.
+    fn alternatives(&self) -> Vec<(SlotChange, Number)> {
+        let mut found = Vec::new();
+        if self.bins.is_some() {
+            return found;
+        }
+        let Number { least_decimals: least, decimals, low, high, .. } = *self;
+        let digits = |units: i64| units.unsigned_abs().to_string().len() as u8;
+        if decimals > 0 {
+            let (low, high) = (-(-low).div_euclid(10), high.div_euclid(10));
+            let (decimals, least_decimals) = (decimals - 1, least.min(decimals - 1));
+            found.push((SlotChange::FewerDecimals, Number { decimals, least_decimals, low, high, ..*self }));
+        }
+        if decimals < MOST_DECIMALS && digits(low).max(digits(high)) < 15 {
+            let least_decimals = if least == decimals { least + 1 } else { least };
+            let (decimals, low, high) = (decimals + 1, 10 * low, 10 * high);
+            found.push((SlotChange::MoreDecimals, Number { decimals, least_decimals, low, high, ..*self }));
+        }
+        if least < decimals {
+            found.push((SlotChange::Kept, Number { least_decimals: decimals, ..*self }));
+        } else if decimals > 0 {
+            found.push((SlotChange::Stripped, Number { least_decimals: 0, ..*self }));
+        }
+        let width = digits(low).max(digits(high));
+        if width > self.width.max(decimals + 1) && least == decimals {
+            found.push((SlotChange::Padded, Number { width, ..*self }));
+        }
+        if decimals > 0 && high - low < MOST_BINS {
+            let step = self.step();
+            let bins = Some([(low as f64 - 0.5) * step, step]);
+            let (low, high, width) = (0, high - low, digits(high - low));
+            let (decimals, least_decimals, sign, minus_zero) = (0, 0, Sign::Minus, false);
+            let number = Number { decimals, least_decimals, low, high, width, sign, minus_zero, bins };
+            found.push((SlotChange::Bins, number));
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each way writes the same range, and is read as the number that was written.
+    #[test]
+    fn alternatives_write_the_range() {
+        let skeleton = r#"{"schema": "drift.skeleton/1", "name": "x", "text": ["{x};{n};{d}"], "slots": {
+            "x": {"kind": "decimal", "decimals": 2, "low": -0.25, "high": 12.5},
+            "n": {"kind": "integer", "low": 0, "high": 180},
+            "d": [{"kind": "integer", "low": 0, "high": 1}, {"kind": "integer", "low": 5, "high": 6}]}}"#;
+        let skeleton: Skeleton = skeleton.parse().unwrap();
+        let found: Vec<(usize, Option<SlotChange>, Vec<&str>)> = vec![
+            (0, None, vec!["-0.25", "0.00", "12.50"]),
+            (0, Some(SlotChange::FewerDecimals), vec!["-0.2", "0.0", "12.5"]),
+            (0, Some(SlotChange::MoreDecimals), vec!["-0.250", "0.000", "12.500"]),
+            (0, Some(SlotChange::Stripped), vec!["-0.25", "0", "12.5"]),
+            (0, Some(SlotChange::Padded), vec!["-00.25", "00.00", "12.50"]),
+            (0, Some(SlotChange::Bins), vec!["0000", "0025", "1275"]),
+            (1, None, vec!["0", "1", "180"]),
+            (1, Some(SlotChange::MoreDecimals), vec!["0.0", "1.0", "180.0"]),
+            (1, Some(SlotChange::Padded), vec!["000", "001", "180"]),
+        ];
+        let alternatives = skeleton.alternatives();
+        assert_eq!(alternatives.len(), found.len());
+        for (alternative, (slot, change, texts)) in alternatives.iter().zip(found) {
+            assert_eq!((alternative.slot, alternative.change), (slot, change));
+            let values = if slot == 0 { [-0.25, 0.0, 12.5] } else { [0.0, 1.0, 180.0] };
+            let own = &alternative.skeleton.slots[slot];
+            for (text, value) in texts.into_iter().zip(values) {
+                assert!(own.dfa().matches(text.as_bytes()), "{change:?}: {text}");
+                let read = own.value(text).unwrap();
+                assert!(
+                    (read - value).abs() <= alternative.step / 2.0 + 1e-9,
+                    "{change:?}: {text} is {read}"
+                );
+            }
+        }
+        let [bins, whole] = [&alternatives[5], &alternatives[6]];
+        assert_eq!((bins.step, bins.numbers, whole.step, whole.numbers), (0.01, 1_276, 1.0, 181));
+    }
+}
