@@ -43,6 +43,12 @@ impl Intervals {
         self.parts.get(at).is_some_and(|[low, _]| *low <= x)
     }
 
+    /// Its parts inside of a range.
+    pub(super) fn inside(&self, [low, high]: [f64; 2]) -> impl Iterator<Item = [f64; 2]> {
+        let parts = self.parts.iter().map(move |part| [part[0].max(low), part[1].min(high)]);
+        parts.filter(|[low, high]| low <= high)
+    }
+
     /// Adds the numbers from `low` to `high`, which begin at or above all numbers of the set.
     pub(super) fn push(&mut self, low: f64, high: f64) {
         match self.parts.last_mut() {

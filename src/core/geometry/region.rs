@@ -12,13 +12,13 @@ use crate::vector::dot;
 const WIDE: f64 = 0.06;
 
 /// How exactly the ends of a coordinate's intervals are sought, in Å.
-const FINE: f64 = 0.004;
+pub(super) const FINE: f64 = 0.004;
 
 /// The width of the cells in which a position is sought at all, in Å.
-const COARSE: f64 = 0.02;
+pub(super) const COARSE: f64 = 0.02;
 
 /// The most cells that are tried for a position: a region that has none to be found so far may have one.
-const MOST_CELLS: usize = 4_000;
+pub(super) const MOST_CELLS: usize = 4_000;
 
 /// The largest extent of a region that is searched for its x and y, in Å. A larger one is not bounded by a bond.
 const LARGEST: f64 = 60.0;
@@ -39,7 +39,18 @@ pub(super) struct HalfSpace {
 }
 
 /// A range of a coordinate.
-type Range = [f64; 2];
+pub(super) type Range = [f64; 2];
+
+/// The result of a search for a position.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Search {
+    /// There is none.
+    Nowhere,
+    /// There may be one.
+    Undecided,
+    /// This is one.
+    At([f64; 3]),
+}
 
 /// The positions that an atom can have, in Å.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,11 +70,7 @@ impl Region {
                 *range = [range[0].max(centre - shell.high), range[1].min(centre + shell.high)];
             }
         }
-        let matters = |shell: &Shell| {
-            let (nearest, farthest) = distances(shell.centre, &extent);
-            nearest < shell.low * shell.low || farthest > shell.high * shell.high
-        };
-        let shells = shells.into_iter().filter(matters).collect();
+        let shells = shells.into_iter().filter(|shell| shell.matters(&extent)).collect();
         Region { shells, half_spaces, extent }
     }
 
@@ -75,9 +82,9 @@ impl Region {
     }
 
     /// Whether it surely has no position.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.has_empty_extent()
-            || !(self.is_wide() || self.has_position(self.extent[0], self.extent[1], COARSE))
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.some_position(COARSE, MOST_CELLS) == Search::Nowhere
     }
 
     /// The x of its positions: all of them, and perhaps values nearer than [`FINE`] to them.
@@ -114,21 +121,38 @@ impl Region {
         found
     }
 
-    /// Whether there is a position with x and y in these ranges: surely not if not. Cells are halved down to the width `finest`, in Å.
+    /// Whether there is a position with x and y in these ranges: surely not if not.
     fn has_position(&self, x: Range, y: Range, finest: f64) -> bool {
+        self.search(x, y, finest, MOST_CELLS) != Search::Nowhere
+    }
+
+    /// Looks for some position. At most so many cells are tried; they are halved down to the width `finest`, in Å.
+    pub(super) fn some_position(&self, finest: f64, most_cells: usize) -> Search {
+        match (self.has_empty_extent(), self.is_wide()) {
+            (true, _) => Search::Nowhere,
+            (false, true) => Search::Undecided,
+            _ => self.search(self.extent[0], self.extent[1], finest.max(COARSE), most_cells),
+        }
+    }
+
+    /// Looks for a position with x and y in these ranges. Cells are halved down to the width `finest`, in Å.
+    fn search(&self, x: Range, y: Range, finest: f64, most_cells: usize) -> Search {
         let mut set = Intervals::default();
         let mut cells = vec![(x, y)];
-        for _ in 0..MOST_CELLS {
-            let Some((x, y)) = cells.pop() else { return false };
+        for _ in 0..most_cells {
+            let Some((x, y)) = cells.pop() else { return Search::Nowhere };
             self.fill(x, y, &mut set);
             if set.is_empty() {
                 continue;
             }
             let (middle_x, middle_y) = (middle(x), middle(y));
             self.fill([middle_x; 2], [middle_y; 2], &mut set);
+            if let Some(z) = set.parts().first() {
+                return Search::At([middle_x, middle_y, middle(*z)]);
+            }
             let widths = [x[1] - x[0], y[1] - y[0]];
-            if !set.is_empty() || (widths[0] <= finest && widths[1] <= finest) {
-                return true;
+            if widths[0] <= finest && widths[1] <= finest {
+                return Search::Undecided;
             }
             if widths[0] > widths[1] {
                 cells.extend([([x[0], middle_x], y), ([middle_x, x[1]], y)]);
@@ -136,7 +160,25 @@ impl Region {
                 cells.extend([(x, [y[0], middle_y]), (x, [middle_y, y[1]])]);
             }
         }
-        true
+        Search::Undecided
+    }
+
+    /// The part of it inside of a shell and half-spaces.
+    pub(super) fn inside(&self, shell: Shell, half_spaces: Vec<HalfSpace>) -> Region {
+        let mut part = self.clone();
+        for (range, centre) in part.extent.iter_mut().zip(shell.centre) {
+            *range = [range[0].max(centre - shell.high), range[1].min(centre + shell.high)];
+        }
+        part.shells.push(shell);
+        part.half_spaces.extend(half_spaces);
+        let extent = part.extent;
+        part.shells.retain(|shell| shell.matters(&extent));
+        part
+    }
+
+    /// A box around it.
+    pub(super) fn extent(&self) -> [Range; 3] {
+        self.extent
     }
 
     /// The z of its positions with these x and y.
@@ -152,12 +194,12 @@ impl Region {
     }
 
     /// Whether no bond limits its extent, as for the first atom of a separate part.
-    fn is_wide(&self) -> bool {
+    pub(super) fn is_wide(&self) -> bool {
         self.extent.iter().any(|[low, high]| high - low > LARGEST)
     }
 
     /// Sets `set` to the z of positions with x and y in these ranges: all of them, and perhaps more unless both are single values.
-    fn fill(&self, x: Range, y: Range, set: &mut Intervals) {
+    pub(super) fn fill(&self, x: Range, y: Range, set: &mut Intervals) {
         let [low, high] = self.extent[2];
         set.reset(low, high);
         let [mut low, mut high] = [low, high];
@@ -178,8 +220,13 @@ impl Region {
             if left < 0.0 {
                 return set.reset(1.0, 0.0);
             }
-            let half = left.sqrt();
-            (low, high) = (low.max(shell.centre[2] - half), high.min(shell.centre[2] + half));
+            let centre = shell.centre[2];
+            let [below, above] = [centre - low, high - centre];
+            // Most shells reach beyond both ends, for which no root is needed.
+            if below < 0.0 || above < 0.0 || below * below > left || above * above > left {
+                let half = left.sqrt();
+                (low, high) = (low.max(centre - half), high.min(centre + half));
+            }
         }
         set.reset(low, high);
         for shell in &self.shells {
@@ -220,7 +267,7 @@ fn distances(point: [f64; 3], extent: &[Range; 3]) -> (f64, f64) {
     sums
 }
 
-fn middle([low, high]: Range) -> f64 {
+pub(super) fn middle([low, high]: Range) -> f64 {
     low + (high - low) / 2.0
 }
 
@@ -244,6 +291,14 @@ fn cells([low, high]: Range, width: f64) -> Vec<Range> {
     let count = ((high - low) / width).ceil().max(1.0);
     let at = |n: f64| low + (high - low) * n / count;
     (0..count as usize).map(|n| [at(n as f64), at(n as f64 + 1.0)]).collect()
+}
+
+impl Shell {
+    /// Whether it excludes a position of a box.
+    fn matters(&self, extent: &[Range; 3]) -> bool {
+        let (nearest, farthest) = distances(self.centre, extent);
+        nearest < self.low * self.low || farthest > self.high * self.high
+    }
 }
 
 impl HalfSpace {

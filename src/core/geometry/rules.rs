@@ -6,11 +6,12 @@ use super::limits::DistanceLimits;
 use super::molecule::Molecule;
 use super::planes::{PlaneKind, planes, slab_width};
 use super::region::{HalfSpace, ROUNDING, Region, Shell};
+use super::slab::Slab;
 use crate::chem::stereo::{DoubleBondMark, TetrahedralMark};
 use crate::chem::{AtomLimit, SmilesError, SmilesReading};
 use crate::error::{Error, Result};
 use crate::parameter;
-use crate::vector::{centre, cross, distance, dot, minus, triple};
+use crate::vector::{cross, distance, dot, minus, triple};
 
 /// How strictly the positions of atoms are limited.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -59,34 +60,24 @@ const SMOOTHED_ATOMS: usize = 300;
 /// The sizes of rings across which distances are limited. Smaller rings have no atoms three bonds apart, larger ones may be oblong.
 const POLYGONS: std::ops::RangeInclusive<usize> = 6..=8;
 
-/// Atoms that span less than this area, in Å², define no plane.
-const LEAST_AREA: f64 = 0.5;
-
 /// The sense of a stereocentre.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Sense {
+pub(super) struct Sense {
     /// The centre and three of its neighbours.
-    atoms: [usize; 4],
+    pub(super) atoms: [usize; 4],
     /// 1 or -1: the sign of the volume that the three bonds span.
-    sign: f64,
+    pub(super) sign: f64,
     /// The least volume with this sign, in Å³.
-    least: f64,
+    pub(super) least: f64,
 }
 
 /// The sides of a double bond.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Sides {
+pub(super) struct Sides {
     /// A neighbour of the first atom, the two atoms, a neighbour of the second atom.
-    atoms: [usize; 4],
+    pub(super) atoms: [usize; 4],
     /// 1 if the neighbours lie on the same side, else -1.
-    sign: f64,
-}
-
-/// The atoms of a plane that are placed before an atom, and how far from it the atom may lie, in Å.
-#[derive(Debug, Clone)]
-struct Slab {
-    before: Vec<usize>,
-    width: f64,
+    pub(super) sign: f64,
 }
 
 /// A rule that a position breaks.
@@ -124,10 +115,10 @@ pub struct GeometryRules {
     high: Vec<f64>,
     bonds: Vec<u16>,
     /// By the atom that is placed last.
-    senses: Vec<Vec<Sense>>,
-    sides: Vec<Vec<Sides>>,
+    pub(super) senses: Vec<Vec<Sense>>,
+    pub(super) sides: Vec<Vec<Sides>>,
     /// By atom, the groups of atoms that lie in a plane with it.
-    planes: Vec<Vec<Slab>>,
+    pub(super) planes: Vec<Vec<Slab>>,
 }
 
 impl GeometryRules {
@@ -328,12 +319,8 @@ impl GeometryRules {
             found.push((rule, HalfSpace::of_linear(0.0, side)));
         }
         for slab in self.planes[atom].iter().filter(|slab| are_known(&slab.before, atom, known)) {
-            let points: Vec<[f64; 3]> = slab.before.iter().map(|at| placed[*at]).collect();
-            let Some((normal, offset)) = plane(&points) else { continue };
-            let opposite = normal.map(|x| -x);
-            for (normal, offset) in [(normal, offset), (opposite, -offset)] {
-                let rule = (GeometryRule::Plane, slab.before.clone());
-                found.push((rule, HalfSpace { normal, least: offset - slab.width }));
+            for half_space in slab.half_spaces(placed, 0.0).into_iter().flatten() {
+                found.push(((GeometryRule::Plane, slab.before.clone()), half_space));
             }
         }
         found
@@ -383,7 +370,7 @@ fn is_strained_centre(molecule: &Molecule, atom: usize) -> bool {
 
 impl Sense {
     /// The volume that the bonds span, in Å³.
-    fn volume(&self, place: &dyn Fn(usize) -> [f64; 3]) -> f64 {
+    pub(super) fn volume(&self, place: &dyn Fn(usize) -> [f64; 3]) -> f64 {
         let [centre, a, b, c] = self.atoms.map(place);
         triple(minus(a, centre), minus(b, centre), minus(c, centre))
     }
@@ -391,26 +378,9 @@ impl Sense {
 
 impl Sides {
     /// Positive if both neighbours lie on the same side, in Å⁴.
-    fn side(&self, place: &dyn Fn(usize) -> [f64; 3]) -> f64 {
+    pub(super) fn side(&self, place: &dyn Fn(usize) -> [f64; 3]) -> f64 {
         let [x, a, b, y] = self.atoms.map(place);
         let bond = minus(b, a);
         dot(cross(minus(x, a), bond), cross(minus(y, b), bond))
     }
-}
-
-/// The unit normal of a plane through points, and the offset of the plane along it, in Å; `None` if they span no area.
-fn plane(points: &[[f64; 3]]) -> Option<([f64; 3], f64)> {
-    let middle = centre(points);
-    let mut sum = [0.0; 3];
-    for b in 1..points.len() {
-        for a in 0..b {
-            let area = cross(minus(points[a], middle), minus(points[b], middle));
-            // The areas of a flat group have one direction, but either sense.
-            let sign = if dot(area, sum) < 0.0 { -1.0 } else { 1.0 };
-            sum = std::array::from_fn(|axis| sum[axis] + sign * area[axis]);
-        }
-    }
-    let length = dot(sum, sum).sqrt();
-    let normal = sum.map(|x| x / length);
-    (length > LEAST_AREA).then(|| (normal, dot(normal, middle)))
 }

@@ -139,6 +139,50 @@ fn positions_that_leave_a_place_are_known_to_do_so() {
     assert!(whole > 100, "{whole}");
 }
 
+/// A box that holds a position which leaves a place for all later atoms is never refused, and no position of a refused box leaves one.
+#[test]
+fn boxes_are_refused_only_if_they_leave_no_places() {
+    let mut random = ChaCha8Rng::seed_from_u64(7);
+    let (mut kept, mut refused, mut tried) = (0, 0, 0);
+    for smiles in MOLECULES {
+        let rules = rules(smiles);
+        for _ in 0..12 {
+            let points = grown(&rules, &mut random);
+            for known in 1..points.len() {
+                let placed = &points[..known];
+                // Like the beginnings of x, y and z: values before are known, those behind are free.
+                let axis = random.random_range(0..3);
+                let width = 10.0_f64.powi(-random.random_range(0..4));
+                let start = points[known][axis] - width * random.random::<f64>();
+                let mut bounds = [[f64::NEG_INFINITY, f64::INFINITY]; 3];
+                (0..axis).for_each(|at| bounds[at] = [points[known][at]; 2]);
+                bounds[axis] = [start, start + width];
+                let mut outlook = Outlook::new(&rules, placed);
+                let leaves = outlook.leaves_places(&rules, bounds);
+                if points.len() == rules.atoms() {
+                    assert!(leaves, "{smiles} {known} {bounds:?}");
+                    kept += 1;
+                }
+                let region = rules.region(placed);
+                refused += usize::from(!leaves);
+                for _ in 0..if leaves { 0 } else { 400 } {
+                    let point: [f64; 3] = std::array::from_fn(|at| {
+                        let [low, high] =
+                            bounds[at].map(|x| x.clamp(points[0][at] - 9.0, points[0][at] + 9.0));
+                        low + (high - low) * random.random::<f64>()
+                    });
+                    if region.contains(point) {
+                        tried += 1;
+                        let mut fresh = Outlook::new(&rules, placed);
+                        assert!(!fresh.leaves_places_beside(&rules, point), "{smiles} {known} {point:?}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(kept > 300 && refused > 10 && tried > 100, "{kept} {refused} {tried}");
+}
+
 /// The atom of a ring of three has no place beside two atoms that are far apart, along any axis.
 #[test]
 fn shells_that_do_not_overlap_leave_nothing() {

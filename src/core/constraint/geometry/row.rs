@@ -4,7 +4,7 @@ use super::GeometryConstraint;
 use super::cursor::{Cursor, WrittenNumber};
 use crate::constraint::{Constraint, Mask, State};
 use crate::encoding::{Fixed, ValueRange};
-use crate::geometry::{Intervals, Region};
+use crate::geometry::{Intervals, Outlook};
 
 /// What a row of generated text has written of a molecule's geometry. It follows the tokens of the row, like a [`State`].
 #[derive(Debug, Clone)]
@@ -14,8 +14,8 @@ pub struct GeometryRow {
     placed: Vec<[f64; 3]>,
     /// Whether the atom that is being written is free, after a place where no token was left.
     is_free: bool,
-    /// The region of the next atom, once it was needed.
-    region: Option<Region>,
+    /// The region of the next atom and the places of those after it, once they were needed.
+    outlook: Option<Outlook>,
     /// The allowed values of numbers of this atom, by what was written before them.
     sets: Vec<(Numbers, Intervals)>,
 }
@@ -52,7 +52,7 @@ impl GeometryRow {
             cursor: Cursor::start(),
             placed: Vec::new(),
             is_free: false,
-            region: None,
+            outlook: None,
             sets: Vec::new(),
         }
     }
@@ -83,7 +83,7 @@ impl GeometryRow {
         // Only encodings whose numbers stand for coordinates are accepted.
         self.placed.extend(constraint.text.encoding.angstrom(&self.cursor.values));
         self.is_free = false;
-        self.region = None;
+        self.outlook = None;
         self.sets.clear();
     }
 
@@ -138,24 +138,23 @@ impl GeometryRow {
         let set = self.set(constraint, number).clone();
         let mut then = *state;
         constraint.automaton.advance(&mut then, token);
-        constraint.completes(cursor, &then, &set)
+        constraint.completes(cursor, &then, &set) && self.leaves_later_atoms(constraint, cursor)
     }
 
     /// Whether a value is allowed for a number, and leaves a value for the next number of the atom, or a place for all later atoms.
     fn accepts(&mut self, constraint: &GeometryConstraint, number: Numbers, value: Fixed) -> bool {
-        let (axis, [x, y]) = number;
+        let (axis, [x, _]) = number;
         // Cheaper than to look for the next number, but only if many values are tried.
         if self.known_set(number).is_some_and(|set| !holds(constraint, set, axis, [value; 2])) {
             return false;
         }
-        match axis {
+        let leaves_a_number = match axis {
             0 => self.leaves_y(constraint, value),
             1 => self.leaves_z(constraint, [x, value]),
-            _ => {
-                holds(constraint, self.set(constraint, number), axis, [value; 2])
-                    && self.leaves_later_atoms(constraint, [x, y, value])
-            }
-        }
+            _ => holds(constraint, self.set(constraint, number), axis, [value; 2]),
+        };
+        // A digit before the last one of x or y has asked nearly the same; a bin would ask for each of many others.
+        leaves_a_number && (axis < 2 || self.leaves_places(constraint, number, [value; 2]))
     }
 
     /// Whether the x of an atom leaves a y and a z. If there are more y than are tried, it is taken to leave one.
@@ -179,12 +178,38 @@ impl GeometryRow {
         holds(constraint, &set, 2, [low, high])
     }
 
-    /// Whether the position of an atom leaves a place for each atom that is not yet written, next to those that are.
-    fn leaves_later_atoms(&self, constraint: &GeometryConstraint, values: [Fixed; 3]) -> bool {
-        let mut placed = so_far(&self.placed, self.cursor, constraint).to_vec();
-        placed.extend(constraint.text.encoding.angstrom(&values));
+    /// Whether some number that a place is the beginning of leaves a place for each atom that is not yet written.
+    fn leaves_later_atoms(&mut self, constraint: &GeometryConstraint, cursor: Cursor) -> bool {
+        let ranges = constraint.text.encoding.number().completions(cursor.prefix(), cursor.axis);
+        let number = (cursor.axis, [cursor.values[0], cursor.values[1]]);
+        ranges.into_iter().any(|range| self.leaves_places(constraint, number, range))
+    }
+
+    /// Whether some value of a range leaves a place for each atom that is not yet written, next to those that are.
+    fn leaves_places(&mut self, constraint: &GeometryConstraint, number: Numbers, range: ValueRange) -> bool {
+        let ((axis, before), [first, last]) = (number, range);
+        let format = constraint.text.encoding.number();
+        let at = |axis: usize, value: Fixed| format.angstrom(value, axis).unwrap_or_default();
+        let mut bounds = [[f64::NEG_INFINITY, f64::INFINITY]; 3];
+        for (axis, value) in before.into_iter().enumerate().take(axis) {
+            bounds[axis] = [at(axis, value); 2];
+        }
+        // Tails may stand for coordinates out of order.
+        if first == last || ![first, last].into_iter().any(|end| format.is_tail(end, axis)) {
+            bounds[axis] = [at(axis, first), at(axis, last)];
+        }
         let rules = &constraint.rules;
-        (placed.len()..rules.atoms()).all(|atom| !rules.region_of(atom, &placed).is_empty())
+        let outlook = self.outlook(constraint);
+        match axis == 2 && first == last {
+            true => outlook.leaves_places_beside(rules, bounds.map(|[x, _]| x)),
+            false => outlook.leaves_places(rules, bounds),
+        }
+    }
+
+    /// The region of the next atom and the places of those after it.
+    fn outlook(&mut self, constraint: &GeometryConstraint) -> &mut Outlook {
+        let placed = so_far(&self.placed, self.cursor, constraint);
+        self.outlook.get_or_insert_with(|| Outlook::new(&constraint.rules, placed))
     }
 
     /// The allowed values of a number of the current atom, in Å, if they are known.
@@ -209,9 +234,8 @@ impl GeometryRow {
 
     /// The allowed values of a number of the current atom, in Å.
     fn computed(&mut self, constraint: &GeometryConstraint, (axis, values): Numbers) -> Intervals {
-        let (rules, format) = (&constraint.rules, constraint.text.encoding.number());
-        let placed = so_far(&self.placed, self.cursor, constraint);
-        let region = self.region.get_or_insert_with(|| rules.region(placed));
+        let format = constraint.text.encoding.number();
+        let region = self.outlook(constraint).region();
         let at = |axis: usize| format.angstrom(values[axis], axis).unwrap_or_default();
         match axis {
             0 => region.x(),
