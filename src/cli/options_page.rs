@@ -1,6 +1,6 @@
 //! docs/options.md, generated from the definitions of the options. What the help has no room for stands in docs/options.txt.
 //!
-//! `DRIFT_UPDATE_PAGES=1 cargo test --lib options_page` writes the page anew.
+//! `DRIFT_UPDATE_PAGES=1 cargo test --release -p drift --lib options_page` writes the page anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -300,6 +300,6 @@ fn the_page_of_options_is_that_of_the_definitions() {
     let is_current = std::fs::read_to_string(&path).unwrap() == wanted;
     assert!(
         is_current,
-        "docs/options.md is stale: DRIFT_UPDATE_PAGES=1 cargo test --release --lib options_page"
+        "docs/options.md is stale: DRIFT_UPDATE_PAGES=1 cargo test --release -p drift --lib options_page"
     );
 }
