@@ -39,6 +39,10 @@ fn files_below(folder: &str, extensions: &[&str]) -> Vec<std::path::PathBuf> {
         .collect()
 }
 
+/// How the list of the page of options, which a test writes, is changed.
+const OF_OPTIONS: &str =
+    " in docs/options.txt, then run DRIFT_UPDATE_PAGES=1 cargo test --release -p drift --lib options_page";
+
 /// Pages, docstrings and stubs that list the encodings list all of them: an entry of a docstring, a table, or a paragraph.
 #[test]
 fn every_list_of_encodings_is_complete() {
@@ -53,7 +57,12 @@ fn every_list_of_encodings_is_complete() {
             for entry in entries.into_iter().filter(|entry| entry.contains("binned-v1:LOW,HIGH,STEP")) {
                 let missing = ENCODING_FORMS.iter().map(|form| form.form).filter(|form| !names(entry, form));
                 let missing: Vec<&str> = missing.collect();
-                assert!(missing.is_empty(), "{}: lacks {missing:?}: {entry}", path.display());
+                assert!(
+                    missing.is_empty(),
+                    "{}: add {missing:?} to this list{}: {entry}",
+                    path.display(),
+                    if path.ends_with("options.md") { OF_OPTIONS } else { "" }
+                );
                 lists += 1;
             }
         }
