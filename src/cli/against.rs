@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::output::{Aside, Output};
+use super::output::{Output, StagedOutput};
 use super::skipped;
 use super::values::{is_stdout, not_stdout, one_of};
 use crate::report::against_view::against_table;
@@ -116,7 +116,7 @@ pub(super) fn nothing_kept() -> Error {
 /// Where the list goes.
 enum List {
     Nowhere,
-    Stdout(Aside),
+    Stdout(StagedOutput),
     File(AtomicFile),
 }
 
@@ -124,7 +124,7 @@ impl List {
     fn new(to: Option<&Path>) -> anyhow::Result<Self> {
         Ok(match to {
             None => List::Nowhere,
-            Some(path) if is_stdout(path) => List::Stdout(Aside::new()?),
+            Some(path) if is_stdout(path) => List::Stdout(StagedOutput::new()?),
             Some(path) => List::File(AtomicFile::create(path)?),
         })
     }
@@ -180,7 +180,7 @@ fn written(
 }
 
 /// Shows the report, or the list if it goes to stdout.
-fn shown(report: &AgainstReport, list: Option<Aside>, output: &Output) -> anyhow::Result<()> {
+fn shown(report: &AgainstReport, list: Option<StagedOutput>, output: &Output) -> anyhow::Result<()> {
     if output.json {
         return output.document(report);
     }

@@ -144,7 +144,7 @@ fn refuse_for_skeletons(args: &Args) -> Result<(), Error> {
     wrong.map_or(Ok(()), |(name, _)| Err(skeletons::meaningless(name)))
 }
 
-/// The tokenizers given, or the built-in ones.
+/// Returns the tokenizers given, or the built-in ones.
 fn tokenizers(args: &Args, job: &Job) -> anyhow::Result<Vec<Base>> {
     let paths = tokenizer_paths(&args.tokenizer);
     Ok(paths.iter().map(|path| Base::load(path, job)).collect::<Result<_, Error>>()?)

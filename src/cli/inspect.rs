@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::output::{Aside, Output};
+use super::output::{Output, StagedOutput};
 use super::skeletons::{self, SkeletonArgs};
 use super::values::found;
 use crate::report::table::Table;
@@ -95,7 +95,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     Inspector::check(&placeholder)?;
     let inspector = Inspector::new(Tokenizer::load_for(&args.tokenizer, job)?.0, &placeholder)?.of(encoding);
     // Kept aside, so that the output is complete or an error, and memory does not grow.
-    let mut aside = Aside::new()?;
+    let mut aside = StagedOutput::new()?;
     let mut shown = 0u64;
     let mut show = |text: String| -> anyhow::Result<()> {
         let report = inspector.inspect(text)?;
@@ -124,7 +124,7 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
     aside.show(output)
 }
 
-/// A report as an entry of the JSON array.
+/// Returns a report as an entry of the JSON array.
 fn indented(report: &InspectedText) -> anyhow::Result<String> {
     let json = serde_json::to_string_pretty(report)?;
     Ok(format!("  {}", json.replace('\n', "\n  ")))

@@ -80,7 +80,7 @@ impl Output {
         each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<R, Error>,
     ) -> anyhow::Result<R> {
         if is_stdout(to) {
-            let mut aside = Aside::new()?;
+            let mut aside = StagedOutput::new()?;
             let report = each(&mut |bytes| aside.put(bytes))?;
             aside.show(self)?;
             return Ok(report);
@@ -115,13 +115,13 @@ impl Output {
 }
 
 /// A result that is made in pieces, kept in a temporary file until it is complete.
-pub(super) struct Aside(BufWriter<File>);
+pub(super) struct StagedOutput(BufWriter<File>);
 
-impl Aside {
+impl StagedOutput {
     /// Returns an empty result.
     pub(super) fn new() -> anyhow::Result<Self> {
         let file = tempfile::tempfile().map_err(|e| Error::io(&std::env::temp_dir(), e))?;
-        Ok(Aside(BufWriter::new(file)))
+        Ok(StagedOutput(BufWriter::new(file)))
     }
 
     /// Adds a piece.

@@ -44,20 +44,20 @@ pub(super) struct SkeletonFiles {
 }
 
 impl SkeletonArgs {
-    /// The files, if a skeleton was given.
+    /// Returns the files, if a skeleton was given.
     pub(super) fn files(&self) -> Option<SkeletonFiles> {
         Some(SkeletonFiles { skeleton: self.skeleton.clone()?, prompts: self.prompts.clone()? })
     }
 }
 
-/// Whether a command line was refused because its verb takes no skeleton.
+/// Returns whether a command line was refused because its verb takes no skeleton.
 pub(super) fn is_refused(error: &clap::Error) -> bool {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return false };
     let name = given.split('=').next();
     error.kind() == ErrorKind::UnknownArgument && matches!(name, Some("--skeleton" | "--prompts"))
 }
 
-/// The refusal of an option that only enriched SMILES has.
+/// Returns the refusal of an option that only enriched SMILES has.
 pub(super) fn meaningless(option: &str) -> Error {
     let remedy = "leave it out, or leave out --skeleton";
     Error::input(option, "has no meaning for texts of a skeleton", remedy)

@@ -234,7 +234,7 @@ fn constraint(
     processor.constraint(data, data.get("prompt").and_then(|prompt| prompt.as_str()), place)
 }
 
-/// What a slot takes if it is written so.
+/// Returns what a slot takes if it is written so.
 fn slot_encoding(
     tokenizer: &Arc<Tokenizer>,
     alternative: &Alternative,

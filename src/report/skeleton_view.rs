@@ -9,7 +9,7 @@ use drift_core::skeleton::FaultKind;
 use drift_data::audit::skeletons::{CLOSE_ANGSTROM, SkeletonReport};
 use drift_data::skeleton_tokens::{SkeletonTokens, SlotEncodings};
 
-/// The tables of a report: rows with their faults, geometry, comparisons, and examples of faults.
+/// Returns the tables of a report: rows with their faults, geometry, comparisons, and examples of faults.
 pub fn skeleton_tables(report: &SkeletonReport) -> Vec<Table> {
     let tables = [Some(rows(report)), geometry(report), comparisons(report), examples(report)];
     tables.into_iter().flatten().collect()
@@ -18,7 +18,7 @@ pub fn skeleton_tables(report: &SkeletonReport) -> Vec<Table> {
 /// The most parts and prompts that a table of tokens lists.
 const MOST_LISTED: usize = 40;
 
-/// What the parts of texts take in tokens.
+/// Returns what the parts of texts take in tokens.
 pub fn part_tokens(report: &SkeletonTokens) -> Table {
     let title = format!("Texts of {} in tokens of {}", report.skeleton, report.tokenizer);
     let mut table = Table::new(title).code("part").number("tokens").text("");
@@ -37,7 +37,7 @@ pub fn part_tokens(report: &SkeletonTokens) -> Table {
     table
 }
 
-/// What whole texts take in tokens.
+/// Returns what whole texts take in tokens.
 pub fn prompt_tokens(report: &SkeletonTokens) -> Table {
     let mut table = Table::new("Whole texts, all of each prompt").code("prompt").number("tokens").text("");
     for prompt in report.prompts.iter().take(MOST_LISTED) {
@@ -59,7 +59,7 @@ pub fn prompt_tokens(report: &SkeletonTokens) -> Table {
     table
 }
 
-/// What slots take if they are written otherwise.
+/// Returns what slots take if they are written otherwise.
 pub fn slot_encodings(report: &SlotEncodings) -> Table {
     let mut table = Table::new(format!("Slots of {}, one written otherwise", report.skeleton))
         .code("tokenizer")
@@ -168,7 +168,7 @@ fn comparisons(report: &SkeletonReport) -> Option<Table> {
     Some(table)
 }
 
-/// A difference of shares in percentage points.
+/// Returns a difference of shares in percentage points.
 fn points(difference: f64) -> String {
     format!("{:+.1}", 100.0 * difference)
 }

@@ -7,12 +7,12 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// All numbers.
+    /// Returns all numbers.
     pub fn all() -> Self {
         Intervals::of(f64::NEG_INFINITY, f64::INFINITY)
     }
 
-    /// The numbers from `low` to `high`; empty if `low` is larger.
+    /// Returns the numbers from `low` to `high`; empty if `low` is larger.
     pub fn of(low: f64, high: f64) -> Self {
         let mut set = Intervals::default();
         set.reset(low, high);
@@ -27,23 +27,23 @@ impl Intervals {
         }
     }
 
-    /// The intervals, each as its ends.
+    /// Returns the intervals, each as its ends.
     pub fn parts(&self) -> &[[f64; 2]] {
         &self.parts
     }
 
-    /// Whether no number belongs to it.
+    /// Returns whether no number belongs to it.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// Whether a number belongs to it.
+    /// Returns whether a number belongs to it.
     pub fn contains(&self, x: f64) -> bool {
         let at = self.parts.partition_point(|[_, high]| *high < x);
         self.parts.get(at).is_some_and(|[low, _]| *low <= x)
     }
 
-    /// Its parts inside of a range.
+    /// Returns its parts inside of a range.
     pub(super) fn inside(&self, [low, high]: [f64; 2]) -> impl Iterator<Item = [f64; 2]> {
         let parts = self.parts.iter().map(move |part| [part[0].max(low), part[1].min(high)]);
         parts.filter(|[low, high]| low <= high)

@@ -51,7 +51,7 @@ struct LaterAtom {
 }
 
 impl Outlook {
-    /// The outlook of the next atom, given the positions of the atoms before it in Å.
+    /// Returns the outlook of the next atom, given the positions of the atoms before it in Å.
     pub(crate) fn new(rules: &GeometryRules, placed: &[[f64; 3]]) -> Self {
         let next = placed.len();
         let later = (next + 1..rules.atoms()).map(|atom| LaterAtom {
@@ -69,17 +69,18 @@ impl Outlook {
         }
     }
 
-    /// The region of the next atom.
+    /// Returns the region of the next atom.
     pub(crate) fn region(&self) -> &Region {
         &self.region
     }
 
-    /// Whether a position of the next atom leaves a place for each later atom.
+    /// Returns whether a position of the next atom leaves a place for each later atom.
     pub(crate) fn leaves_places_beside(&mut self, rules: &GeometryRules, point: [f64; 3]) -> bool {
         self.leaves_all(rules, point, 0.0)
     }
 
-    /// Whether some position of the next atom in a box leaves a place for each later atom: surely not if not. Ranges may be infinite.
+    /// Returns whether some position of the next atom in a box leaves a place for each later atom: surely not if not. Ranges may be
+    /// infinite.
     pub(crate) fn leaves_places(&mut self, rules: &GeometryRules, bounds: [Range; 3]) -> bool {
         if self.later.is_empty()
             || self.region.is_wide()
@@ -123,7 +124,7 @@ impl Outlook {
         true
     }
 
-    /// Whether some position within `radius` of a point may leave a place for each later atom.
+    /// Returns whether some position within `radius` of a point may leave a place for each later atom.
     fn leaves_all(&mut self, rules: &GeometryRules, point: [f64; 3], radius: f64) -> bool {
         if let Some(last) = self.points.last_mut() {
             *last = point;
@@ -139,7 +140,7 @@ impl Outlook {
 }
 
 impl LaterAtom {
-    /// Whether it may have a place if the atom of the last point lies within `radius` of it.
+    /// Returns whether it may have a place if the atom of the last point lies within `radius` of it.
     fn has_place(&mut self, rules: &GeometryRules, points: &[[f64; 3]], radius: f64) -> bool {
         let Some(centre) = points.last().copied() else { return true };
         let half_spaces = match self.has_half_spaces {
@@ -167,14 +168,14 @@ impl LaterAtom {
 }
 
 impl GeometryRules {
-    /// Whether half-spaces of an atom depend on the position of another one, and on no later one.
+    /// Returns whether half-spaces of an atom depend on the position of another one, and on no later one.
     fn depends_on(&self, atom: usize, other: usize) -> bool {
         self.senses[atom].iter().any(|sense| joins(&sense.atoms, atom, other))
             || self.sides[atom].iter().any(|sides| joins(&sides.atoms, atom, other))
             || self.planes[atom].iter().any(|slab| joins(&slab.before, atom, other))
     }
 
-    /// The half-spaces of an atom that depend on the atom of the last point, if this lies within `radius` of its point. With a
+    /// Returns the half-spaces of an atom that depend on the atom of the last point, if this lies within `radius` of its point. With a
     /// radius they are wider, and those that do not change evenly are left out.
     fn half_spaces_beside(&self, atom: usize, points: &[[f64; 3]], radius: f64) -> Vec<HalfSpace> {
         let other = points.len() - 1;
@@ -220,24 +221,24 @@ impl GeometryRules {
         (area - change > LEAST_AREA).then(|| turned * self.farthest(atom, [u, v]))
     }
 
-    /// The largest distance of an atom from either of two others, whichever is smaller, in Å.
+    /// Returns the largest distance of an atom from either of two others, whichever is smaller, in Å.
     fn farthest(&self, atom: usize, [u, v]: [usize; 2]) -> f64 {
         self.distance(atom, u)[1].min(self.distance(atom, v)[1])
     }
 }
 
-/// The product of a radius with what a function gives, which is not needed for a radius of zero.
+/// Returns the product of a radius with what a function gives, which is not needed for a radius of zero.
 fn times(radius: f64, function: impl Fn() -> f64) -> f64 {
     if radius > 0.0 { radius * function() } else { 0.0 }
 }
 
-/// Two atoms of a group that are not these.
+/// Returns two atoms of a group that are not these.
 fn others(group: &[usize], these: [usize; 2]) -> [usize; 2] {
     let mut others = group.iter().copied().filter(|at| !these.contains(at));
     [(); 2].map(|()| others.next().unwrap_or_default())
 }
 
-/// Whether another atom is among the atoms of a mark or plane, and the rest of them, but for `atom`, come before it.
+/// Returns whether another atom is among the atoms of a mark or plane, and the rest of them, but for `atom`, come before it.
 fn joins(atoms: &[usize], atom: usize, other: usize) -> bool {
     atoms.contains(&other) && atoms.iter().all(|at| *at == atom || *at <= other)
 }

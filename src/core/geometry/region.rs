@@ -62,7 +62,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// The intersection of shells and half-spaces. Constraints that the others imply are dropped.
+    /// Returns the intersection of shells and half-spaces. Constraints that the others imply are dropped.
     pub(super) fn new(shells: Vec<Shell>, half_spaces: Vec<HalfSpace>) -> Self {
         let mut extent = [[f64::NEG_INFINITY, f64::INFINITY]; 3];
         for shell in &shells {
@@ -74,25 +74,25 @@ impl Region {
         Region { shells, half_spaces, extent }
     }
 
-    /// Whether a position belongs to it.
+    /// Returns whether a position belongs to it.
     pub fn contains(&self, point: [f64; 3]) -> bool {
         let [x, y, z] = point;
         (self.extent.iter().zip(point)).all(|([low, high], x)| (*low..=*high).contains(&x))
             && self.z(x, y).contains(z)
     }
 
-    /// Whether it surely has no position.
+    /// Returns whether it surely has no position.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.some_position(COARSE, MOST_CELLS) == Search::Nowhere
     }
 
-    /// The x of its positions: all of them, and perhaps values nearer than [`FINE`] to them.
+    /// Returns the x of its positions: all of them, and perhaps values nearer than [`FINE`] to them.
     pub fn x(&self) -> Intervals {
         self.coordinates(0, |x| self.has_position(x, self.extent[1], FINE.max(x[1] - x[0])))
     }
 
-    /// The y of its positions with this x: all of them, and perhaps values nearer than [`FINE`] to them.
+    /// Returns the y of its positions with this x: all of them, and perhaps values nearer than [`FINE`] to them.
     pub fn y(&self, x: f64) -> Intervals {
         let mut set = Intervals::default();
         self.coordinates(1, |y| {
@@ -101,8 +101,8 @@ impl Region {
         })
     }
 
-    /// The values of a coordinate where a test finds positions. The test is given a range, and finds all positions, and perhaps more
-    /// if the range is wide.
+    /// Returns the values of a coordinate where a test finds positions. The test is given a range, and finds all positions, and perhaps
+    /// more if the range is wide.
     fn coordinates(&self, axis: usize, mut test: impl FnMut(Range) -> bool) -> Intervals {
         let [low, high] = self.extent[axis];
         if self.has_empty_extent() {
@@ -121,7 +121,7 @@ impl Region {
         found
     }
 
-    /// Whether there is a position with x and y in these ranges: surely not if not.
+    /// Returns whether there is a position with x and y in these ranges: surely not if not.
     fn has_position(&self, x: Range, y: Range, finest: f64) -> bool {
         self.search(x, y, finest, MOST_CELLS) != Search::Nowhere
     }
@@ -163,7 +163,7 @@ impl Region {
         Search::Undecided
     }
 
-    /// The part of it inside of a shell and half-spaces.
+    /// Returns the part of it inside of a shell and half-spaces.
     pub(super) fn inside(&self, shell: Shell, half_spaces: Vec<HalfSpace>) -> Region {
         let mut part = self.clone();
         for (range, centre) in part.extent.iter_mut().zip(shell.centre) {
@@ -176,24 +176,24 @@ impl Region {
         part
     }
 
-    /// A box around it.
+    /// Returns a box around it.
     pub(super) fn extent(&self) -> [Range; 3] {
         self.extent
     }
 
-    /// The z of its positions with these x and y.
+    /// Returns the z of its positions with these x and y.
     pub fn z(&self, x: f64, y: f64) -> Intervals {
         let mut set = Intervals::default();
         self.fill([x, x], [y, y], &mut set);
         set
     }
 
-    /// Whether the shells around two atoms do not even overlap along an axis.
+    /// Returns whether the shells around two atoms do not even overlap along an axis.
     fn has_empty_extent(&self) -> bool {
         self.extent.iter().any(|[low, high]| low > high)
     }
 
-    /// Whether no bond limits its extent, as for the first atom of a separate part.
+    /// Returns whether no bond limits its extent, as for the first atom of a separate part.
     pub(super) fn is_wide(&self) -> bool {
         self.extent.iter().any(|[low, high]| high - low > LARGEST)
     }
@@ -246,14 +246,14 @@ pub(super) const ROUNDING: f64 = 1e-9;
 /// A normal whose z is smaller is taken as horizontal; in the units of half-spaces.
 const FLAT: f64 = 1e-12;
 
-/// The smallest and the largest square of the distance of a coordinate from those of a range.
+/// Returns the smallest and the largest square of the distance of a coordinate from those of a range.
 fn squares(centre: f64, [low, high]: Range) -> [f64; 2] {
     let nearest = centre.clamp(low, high) - centre;
     let farthest = (low - centre).abs().max((high - centre).abs());
     [nearest * nearest, farthest * farthest]
 }
 
-/// The smallest and the largest squared distance of a point from a box.
+/// Returns the smallest and the largest squared distance of a point from a box.
 fn distances(point: [f64; 3], extent: &[Range; 3]) -> (f64, f64) {
     let mut sums = (0.0, 0.0);
     for (centre, range) in point.into_iter().zip(extent) {
@@ -294,7 +294,7 @@ fn cells([low, high]: Range, width: f64) -> Vec<Range> {
 }
 
 impl Shell {
-    /// Whether it excludes a position of a box.
+    /// Returns whether it excludes a position of a box.
     fn matters(&self, extent: &[Range; 3]) -> bool {
         let (nearest, farthest) = distances(self.centre, extent);
         nearest < self.low * self.low || farthest > self.high * self.high
@@ -309,7 +309,7 @@ impl HalfSpace {
         HalfSpace { normal: [0, 1, 2].map(|axis| function(unit(axis)) - origin), least: least - origin }
     }
 
-    /// Whether a position belongs to it.
+    /// Returns whether a position belongs to it.
     pub(super) fn contains(&self, point: [f64; 3]) -> bool {
         dot(self.normal, point) >= self.least - ROUNDING
     }

@@ -122,7 +122,7 @@ pub struct GeometryRules {
 }
 
 impl GeometryRules {
-    /// The rules of a molecule.
+    /// Returns the rules of a molecule.
     ///
     /// # Errors
     /// If RDKit would refuse the SMILES, it is larger than the limit, or it contains a `*`.
@@ -153,12 +153,12 @@ impl GeometryRules {
         Ok(rules)
     }
 
-    /// The number of atoms.
+    /// Returns the number of atoms.
     pub fn atoms(&self) -> usize {
         self.atoms
     }
 
-    /// The smallest and the largest distance of two atoms, in Å.
+    /// Returns the smallest and the largest distance of two atoms, in Å.
     pub fn distance(&self, a: usize, b: usize) -> [f64; 2] {
         [self.low[a * self.atoms + b], self.high[a * self.atoms + b]]
     }
@@ -285,12 +285,12 @@ impl GeometryRules {
         }
     }
 
-    /// The region of the next atom, given the positions of the atoms before it in Å. Everything, if all atoms are placed.
+    /// Returns the region of the next atom, given the positions of the atoms before it in Å. Everything, if all atoms are placed.
     pub(crate) fn region(&self, placed: &[[f64; 3]]) -> Region {
         self.region_of(placed.len(), placed)
     }
 
-    /// The region of an atom, given the positions of the first atoms in Å, all of which come before it.
+    /// Returns the region of an atom, given the positions of the first atoms in Å, all of which come before it.
     pub(crate) fn region_of(&self, atom: usize, placed: &[[f64; 3]]) -> Region {
         if atom >= self.atoms {
             return Region::new(Vec::new(), Vec::new());
@@ -304,7 +304,7 @@ impl GeometryRules {
         Region::new(shells, half_spaces.collect())
     }
 
-    /// The half-spaces of an atom, given the positions of the atoms before it, each with its rule and the other atoms.
+    /// Returns the half-spaces of an atom, given the positions of the atoms before it, each with its rule and the other atoms.
     fn half_spaces(&self, atom: usize, placed: &[[f64; 3]]) -> Vec<((GeometryRule, Vec<usize>), HalfSpace)> {
         let mut found = Vec::new();
         let known = placed.len();
@@ -326,7 +326,7 @@ impl GeometryRules {
         found
     }
 
-    /// The rules that the positions of all atoms break, in the order of atoms. Positions are in Å.
+    /// Returns the rules that the positions of all atoms break, in the order of atoms. Positions are in Å.
     pub fn conflicts(&self, points: &[[f64; 3]]) -> Vec<GeometryConflict> {
         let mut found = Vec::new();
         for atom in 0..points.len().min(self.atoms) {
@@ -352,24 +352,24 @@ impl GeometryRules {
     }
 }
 
-/// Whether all atoms but this one are among the first `known` ones.
+/// Returns whether all atoms but this one are among the first `known` ones.
 fn are_known(atoms: &[usize], atom: usize, known: usize) -> bool {
     atoms.iter().all(|at| *at == atom || *at < known)
 }
 
-/// The atom that is placed last.
+/// Returns the atom that is placed last.
 fn last(atoms: &[usize; 4]) -> usize {
     atoms.iter().copied().fold(0, usize::max)
 }
 
-/// Whether the bonds of a centre may all point to one side: it is in two rings, one of three or four atoms.
+/// Returns whether the bonds of a centre may all point to one side: it is in two rings, one of three or four atoms.
 fn is_strained_centre(molecule: &Molecule, atom: usize) -> bool {
     let sizes = &molecule.ring_sizes[atom];
     sizes.len() > 1 && sizes.iter().any(|size| *size <= 4)
 }
 
 impl Sense {
-    /// The volume that the bonds span, in Å³.
+    /// Returns the volume that the bonds span, in Å³.
     pub(super) fn volume(&self, place: &dyn Fn(usize) -> [f64; 3]) -> f64 {
         let [centre, a, b, c] = self.atoms.map(place);
         triple(minus(a, centre), minus(b, centre), minus(c, centre))

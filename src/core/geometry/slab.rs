@@ -14,7 +14,7 @@ pub(super) struct Slab {
 }
 
 impl Slab {
-    /// Its two half-spaces, wider by a slack in Å on both sides; `None` if its atoms span no plane.
+    /// Returns its two half-spaces, wider by a slack in Å on both sides; `None` if its atoms span no plane.
     pub(super) fn half_spaces(&self, placed: &[[f64; 3]], slack: f64) -> Option<[HalfSpace; 2]> {
         let points: Vec<[f64; 3]> = self.before.iter().map(|at| placed[*at]).collect();
         let (normal, offset) = plane(&points)?;
@@ -27,7 +27,7 @@ impl Slab {
     }
 }
 
-/// The unit normal of a plane through points, and the offset of the plane along it, in Å; `None` if they span no area.
+/// Returns the unit normal of a plane through points, and the offset of the plane along it, in Å; `None` if they span no area.
 fn plane(points: &[[f64; 3]]) -> Option<([f64; 3], f64)> {
     let middle = centre(points);
     let mut sum = [0.0; 3];

@@ -40,7 +40,7 @@ const MOST_DECIMALS: u8 = 9;
 const MOST_BINS: i64 = 1_000_000;
 
 impl Skeleton {
-    /// The ways to write each slot of one kind of number: first as it is, then all others that can be read back.
+    /// Returns the ways to write each slot of one kind of number: first as it is, then all others that can be read back.
     pub fn alternatives(&self) -> Vec<Alternative> {
         let mut found = Vec::new();
         for (at, slot) in self.slots.iter().enumerate() {
@@ -61,7 +61,7 @@ impl Skeleton {
 }
 
 impl Number {
-    /// The distance between two neighbouring numbers.
+    /// Returns the distance between two neighbouring numbers.
     fn step(&self) -> f64 {
         self.bins.map_or(1.0 / power(self.decimals) as f64, |[_, step]| step)
     }

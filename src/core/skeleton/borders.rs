@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Skeleton;
-use super::template::{Each, ItemText, Part};
+use super::template::{ItemText, Part, Repetition};
 
 /// How a text may go on from a place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,7 +116,7 @@ fn check_slot(skeleton: &Skeleton, slot: usize, behind: &[Lead]) -> Result<(), S
 }
 
 /// Checks a loop: its inside, and that its end can be told from another item.
-fn check_loop(skeleton: &Skeleton, each: &Each, behind: &[Lead]) -> Result<(), String> {
+fn check_loop(skeleton: &Skeleton, each: &Repetition, behind: &[Lead]) -> Result<(), String> {
     let first = leads(skeleton, &each.parts, &[]);
     let again = if each.between.is_empty() {
         first

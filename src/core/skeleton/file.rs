@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::prompt::{LONGEST_WORD, Source};
 use super::slot::{Number, Sign, Slot, SlotKind, power};
-use super::template::{Each, Names, Part};
+use super::template::{Names, Part, Repetition};
 use super::{Geometry, Skeleton, borders};
 use crate::chem::elements;
 
@@ -290,7 +290,7 @@ fn slot(name: String, kinds: OneOrMore<SlotFile>) -> Result<Slot, String> {
 }
 
 impl EachFile {
-    fn part(self, names: &Names<'_>) -> Result<Each, String> {
+    fn part(self, names: &Names<'_>) -> Result<Repetition, String> {
         let items = names.items.iter().position(|name| *name == self.each);
         let items = items.ok_or_else(|| format!("each: there are no items `{}`", self.each))?;
         let parts = Names { around: Some(items), ..*names }.parts(&self.text)?;
@@ -298,7 +298,7 @@ impl EachFile {
             let problem = format!("its `text` is empty, or `between` is over {LONGEST_WORD} bytes");
             return Err(format!("each `{}`: {problem}", self.each));
         }
-        Ok(Each { items, parts, between: self.between.into() })
+        Ok(Repetition { items, parts, between: self.between.into() })
     }
 }
 

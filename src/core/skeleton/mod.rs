@@ -26,7 +26,7 @@ pub use alternatives::{Alternative, SlotChange};
 pub use prompt::{Arrangement, Bound, Items, Source};
 pub use reading::{Fault, FaultKind, ReadItem, Reading};
 pub use slot::{Slot, SlotKind};
-pub use template::{Each, ItemText, Part};
+pub use template::{ItemText, Part, Repetition};
 
 use crate::error::{Error, Result};
 use crate::io;
@@ -84,7 +84,7 @@ pub const BUILT_IN: [(&str, &str); 8] = [
 const MAX_BYTES: u64 = 1 << 20;
 
 impl Skeleton {
-    /// The skeleton of a name or a file.
+    /// Returns the skeleton of a name or a file.
     ///
     /// # Errors
     /// If it is neither, or the file is no skeleton; the message names the place in the file.
@@ -104,7 +104,7 @@ impl Skeleton {
         Skeleton::parse(&json).map_err(refused)
     }
 
-    /// Whether there may be no item of these.
+    /// Returns whether there may be no item of these.
     pub(crate) fn may_be_empty(&self, items: usize) -> bool {
         let may = |source: &Source| matches!(source, Source::Between { least: 0, .. } | Source::Count { .. });
         self.items[items].1.iter().any(may)
@@ -116,12 +116,12 @@ impl Skeleton {
             .any(|part| is(part) || matches!(part, Part::Each(each) if each.parts.iter().any(is)))
     }
 
-    /// Whether the text has a loop over these items.
+    /// Returns whether the text has a loop over these items.
     pub(crate) fn loops_over(&self, items: usize) -> bool {
         self.has(|part| matches!(part, Part::Each(each) if each.items == items))
     }
 
-    /// Whether the text writes the words of these items.
+    /// Returns whether the text writes the words of these items.
     pub(crate) fn writes_words(&self, items: usize) -> bool {
         self.has(|part| matches!(part, Part::Item { items: own, text: ItemText::Word } if *own == items))
     }

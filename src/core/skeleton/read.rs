@@ -9,7 +9,7 @@ use super::compare::Comparison;
 use super::prompt::Bound;
 use super::reading::{Fault, FaultKind, ReadItem, Reading};
 use super::slot::SlotFault;
-use super::template::{Each, ItemText, Part};
+use super::template::{ItemText, Part, Repetition};
 use crate::error::excerpt;
 
 /// Why a part could not be read.
@@ -308,7 +308,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the items of a loop, as many as there are. `after`: what follows the loop.
-    fn each(&mut self, each: &Each, after: &[Lead]) -> Result<(), ReadFault> {
+    fn each(&mut self, each: &Repetition, after: &[Lead]) -> Result<(), ReadFault> {
         let skeleton = self.bound.skeleton;
         let mut inside = after.to_vec();
         inside.extend(match &*each.between {
@@ -340,7 +340,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns whether the text goes on behind a loop, or ends.
-    fn is_behind(&self, each: &Each, after: &[Lead]) -> bool {
+    fn is_behind(&self, each: &Repetition, after: &[Lead]) -> bool {
         let rest = self.rest();
         let is_first = self.out.items[each.items].is_empty();
         // A loop that must not be empty begins with an item, whatever follows it.

@@ -80,7 +80,7 @@ pub(super) fn power(decimals: u8) -> i64 {
 }
 
 impl Number {
-    /// The texts of the numbers; `None` if the range holds none.
+    /// Returns the texts of the numbers; `None` if the range holds none.
     fn language(&self, languages: &mut Languages<u8>) -> Option<StateId> {
         let mut all = None;
         for decimals in self.least_decimals..=self.decimals {
@@ -113,7 +113,7 @@ impl Number {
         if self.sign == Sign::Always { "+" } else { "" }
     }
 
-    /// What is wrong with a text that is none of the numbers.
+    /// Returns what is wrong with a text that is none of the numbers.
     fn fault(&self, text: &str) -> SlotFault {
         let (negative, digits) = match text.as_bytes() {
             [b'-', ..] => (true, &text[1..]),
@@ -146,7 +146,7 @@ impl Number {
         }
     }
 
-    /// The value of one of its texts.
+    /// Returns the value of one of its texts.
     fn value(&self, text: &str) -> Option<f64> {
         let number: f64 = text.parse().ok()?;
         Some(self.bins.map_or(number, |[low, step]| low + (number + 0.5) * step))
@@ -170,7 +170,7 @@ impl SlotKind {
 }
 
 impl Slot {
-    /// A slot. The alphabets of its codes must ascend.
+    /// Returns a slot. The alphabets of its codes must ascend.
     ///
     /// # Errors
     /// A sentence, if a range holds no number.
@@ -189,12 +189,12 @@ impl Slot {
         Ok(Slot { name, kinds, dfa: Dfa::new(&languages, root) })
     }
 
-    /// The automaton of its texts.
+    /// Returns the automaton of its texts.
     pub fn dfa(&self) -> &Dfa {
         &self.dfa
     }
 
-    /// The value of one of its texts; `None` for words and codes.
+    /// Returns the value of one of its texts; `None` for words and codes.
     pub fn value(&self, text: &str) -> Option<f64> {
         match &self.kinds[..] {
             [SlotKind::Number(number), ..] => number.value(text),
@@ -202,12 +202,13 @@ impl Slot {
         }
     }
 
-    /// Whether it holds numbers.
+    /// Returns whether it holds numbers.
     pub fn is_number(&self) -> bool {
         matches!(self.kinds[..], [SlotKind::Number(_), ..])
     }
 
-    /// What is wrong with a text that is none of its texts. A number in the range of another kind of the slot has the wrong format.
+    /// Returns what is wrong with a text that is none of its texts. A number in the range of another kind of the slot has the wrong
+    /// format.
     pub(super) fn fault(&self, text: &str) -> SlotFault {
         let mut found = SlotFault::Format;
         for kind in &self.kinds {
@@ -221,13 +222,13 @@ impl Slot {
         found
     }
 
-    /// The bytes that may follow a text of the slot without ending it: after a text, the slot would go on with them.
+    /// Returns the bytes that may follow a text of the slot without ending it: after a text, the slot would go on with them.
     pub(super) fn continuations(&self) -> BTreeSet<u8> {
         let states = 0..self.dfa.len() as DfaState;
         states.filter(|state| self.dfa.accepts(*state)).flat_map(|state| self.dfa.bytes(state)).collect()
     }
 
-    /// A short description of its texts, for messages: `a decimal with 2 decimals from 0.00 to 0.99`.
+    /// Returns a short description of its texts, for messages: `a decimal with 2 decimals from 0.00 to 0.99`.
     pub fn description(&self) -> String {
         let kinds: Vec<String> = self.kinds.iter().map(SlotKind::description).collect();
         kinds.join(", or ")
@@ -235,7 +236,7 @@ impl Slot {
 }
 
 impl SlotKind {
-    /// Whether a number lies in the range, however it is written.
+    /// Returns whether a number lies in the range, however it is written.
     fn holds(&self, text: &str) -> bool {
         let (SlotKind::Number(number), Ok(value)) = (self, text.parse::<f64>()) else { return false };
         let units = value * power(number.decimals) as f64;

@@ -19,7 +19,7 @@ pub enum Part {
         text: ItemText,
     },
     /// A loop over items.
-    Each(Each),
+    Each(Repetition),
 }
 
 /// What is written of items.
@@ -41,7 +41,7 @@ pub enum ItemText {
 
 /// A loop over the items of a prompt.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Each {
+pub struct Repetition {
     /// The index of the items.
     pub items: usize,
     /// The parts of an item; none is a loop.

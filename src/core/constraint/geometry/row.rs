@@ -46,7 +46,7 @@ const MANY_TOKENS: usize = 16;
 const MOST_TRIED: Fixed = 200;
 
 impl GeometryRow {
-    /// A row that has written nothing.
+    /// Returns a row that has written nothing.
     pub(super) fn new() -> Self {
         GeometryRow {
             cursor: Cursor::start(),
@@ -68,7 +68,7 @@ impl GeometryRow {
         }
     }
 
-    /// The atom whose numbers are being written.
+    /// Returns the atom whose numbers are being written.
     pub fn place(&self, constraint: &GeometryConstraint) -> AtomPlace {
         let (atom, atoms) = (self.cursor.slot, constraint.text.atoms);
         let has_numbers = self.cursor.axis > 0 || !self.cursor.prefix().is_empty();
@@ -92,8 +92,8 @@ impl GeometryRow {
         self.is_free = true;
     }
 
-    /// The tokens that automaton and geometry allow in a state; `None` if the geometry leaves what the automaton allows. The list may
-    /// be empty: then no number can be written that the positions so far allow.
+    /// Returns the tokens that automaton and geometry allow in a state; `None` if the geometry leaves what the automaton allows. The list
+    /// may be empty: then no number can be written that the positions so far allow.
     pub fn allowed(&mut self, constraint: &GeometryConstraint, state: &State) -> Option<Vec<u32>> {
         // A single token of the automaton begins each number that is allowed, because such numbers exist where it was reached.
         let Mask::Only(ids) = constraint.automaton.mask(state) else { return None };
@@ -108,7 +108,7 @@ impl GeometryRow {
         Some(allowed.collect())
     }
 
-    /// Whether the geometry allows a token that the automaton allows: some number that it begins, continues or ends is allowed.
+    /// Returns whether the geometry allows a token that the automaton allows: some number that it begins, continues or ends is allowed.
     pub fn allows(&mut self, constraint: &GeometryConstraint, state: &State, token: u32) -> bool {
         if self.is_free {
             return true;
@@ -141,7 +141,8 @@ impl GeometryRow {
         constraint.completes(cursor, &then, &set) && self.leaves_later_atoms(constraint, cursor)
     }
 
-    /// Whether a value is allowed for a number, and leaves a value for the next number of the atom, or a place for all later atoms.
+    /// Returns whether a value is allowed for a number, and leaves a value for the next number of the atom, or a place for all later
+    /// atoms.
     fn accepts(&mut self, constraint: &GeometryConstraint, number: Numbers, value: Fixed) -> bool {
         let (axis, [x, _]) = number;
         // Cheaper than to look for the next number, but only if many values are tried.
@@ -157,7 +158,7 @@ impl GeometryRow {
         leaves_a_number && (axis < 2 || self.leaves_places(constraint, number, [value; 2]))
     }
 
-    /// Whether the x of an atom leaves a y and a z. If there are more y than are tried, it is taken to leave one.
+    /// Returns whether the x of an atom leaves a y and a z. If there are more y than are tried, it is taken to leave one.
     fn leaves_y(&mut self, constraint: &GeometryConstraint, x: Fixed) -> bool {
         let format = constraint.text.encoding.number();
         let (low, high) = format.limits(1);
@@ -171,21 +172,21 @@ impl GeometryRow {
             })
     }
 
-    /// Whether the x and y of an atom leave a z.
+    /// Returns whether the x and y of an atom leave a z.
     fn leaves_z(&mut self, constraint: &GeometryConstraint, values: [Fixed; 2]) -> bool {
         let (low, high) = constraint.text.encoding.number().limits(2);
         let set = self.computed(constraint, (2, values));
         holds(constraint, &set, 2, [low, high])
     }
 
-    /// Whether some number that a place is the beginning of leaves a place for each atom that is not yet written.
+    /// Returns whether some number that a place is the beginning of leaves a place for each atom that is not yet written.
     fn leaves_later_atoms(&mut self, constraint: &GeometryConstraint, cursor: Cursor) -> bool {
         let ranges = constraint.text.encoding.number().completions(cursor.prefix(), cursor.axis);
         let number = (cursor.axis, [cursor.values[0], cursor.values[1]]);
         ranges.into_iter().any(|range| self.leaves_places(constraint, number, range))
     }
 
-    /// Whether some value of a range leaves a place for each atom that is not yet written, next to those that are.
+    /// Returns whether some value of a range leaves a place for each atom that is not yet written, next to those that are.
     fn leaves_places(&mut self, constraint: &GeometryConstraint, number: Numbers, range: ValueRange) -> bool {
         let ((axis, before), [first, last]) = (number, range);
         let format = constraint.text.encoding.number();
@@ -206,19 +207,19 @@ impl GeometryRow {
         }
     }
 
-    /// The region of the next atom and the places of those after it.
+    /// Returns the region of the next atom and the places of those after it.
     fn outlook(&mut self, constraint: &GeometryConstraint) -> &mut Outlook {
         let placed = so_far(&self.placed, self.cursor, constraint);
         self.outlook.get_or_insert_with(|| Outlook::new(&constraint.rules, placed))
     }
 
-    /// The allowed values of a number of the current atom, in Å, if they are known.
+    /// Returns the allowed values of a number of the current atom, in Å, if they are known.
     fn known_set(&self, number: Numbers) -> Option<&Intervals> {
         let number = written_before(number);
         self.sets.iter().find(|(known, _)| *known == number).map(|(_, set)| set)
     }
 
-    /// The allowed values of a number of the current atom, in Å.
+    /// Returns the allowed values of a number of the current atom, in Å.
     fn set(&mut self, constraint: &GeometryConstraint, number: Numbers) -> &Intervals {
         let number = written_before(number);
         if let Some(at) = self.sets.iter().position(|(known, _)| *known == number) {
@@ -232,7 +233,7 @@ impl GeometryRow {
         &self.sets[self.sets.len() - 1].1
     }
 
-    /// The allowed values of a number of the current atom, in Å.
+    /// Returns the allowed values of a number of the current atom, in Å.
     fn computed(&mut self, constraint: &GeometryConstraint, (axis, values): Numbers) -> Intervals {
         let format = constraint.text.encoding.number();
         let region = self.outlook(constraint).region();
@@ -245,19 +246,19 @@ impl GeometryRow {
     }
 }
 
-/// A number with only the values before it.
+/// Returns a number with only the values before it.
 fn written_before(number: Numbers) -> Numbers {
     let (axis, [x, y]) = number;
     (axis, [if axis > 0 { x } else { 0 }, if axis > 1 { y } else { 0 }])
 }
 
-/// The positions of the conformer that is being written, given those placed last.
+/// Returns the positions of the conformer that is being written, given those placed last.
 fn so_far<'p>(placed: &'p [[f64; 3]], cursor: Cursor, constraint: &GeometryConstraint) -> &'p [[f64; 3]] {
     // The atoms of the conformer before do not count.
     if cursor.slot.is_multiple_of(constraint.text.atoms) { &[] } else { placed }
 }
 
-/// Whether the coordinate of some value of a range lies in a set.
+/// Returns whether the coordinate of some value of a range lies in a set.
 pub(super) fn holds(
     constraint: &GeometryConstraint,
     set: &Intervals,
