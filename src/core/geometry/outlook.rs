@@ -13,8 +13,8 @@ use super::rules::GeometryRules;
 use super::slab::LEAST_AREA;
 use crate::vector::{cross, distance, dot, minus};
 
-/// The most boxes of positions that are tried: if there are more, some position is taken to leave a place for all. With 64 or 300
-/// hardly fewer tokens are written in vain, and the search takes two and four times as long.
+/// The most boxes of positions that are tried: if there are more, some position is taken to leave a place for all. With 64 hardly
+/// fewer tokens are written in vain, and masks take 1.5 times as long.
 const MOST_BOXES: usize = 16;
 
 /// The most cells in which a place is sought beside a box of positions.
