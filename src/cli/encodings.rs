@@ -138,10 +138,8 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
 
 /// Refuses what only conformers have, beside what clap refuses.
 fn refuse_for_skeletons(args: &Args) -> Result<(), Error> {
-    let given =
-        [("--smiles-of", args.smiles.smiles_of.is_some()), ("--frame", args.frame.frame() != Frame::Keep)];
-    let wrong = given.into_iter().find(|option| option.1);
-    wrong.map_or(Ok(()), |(name, _)| Err(skeletons::meaningless(name)))
+    let frame = (args.frame.frame() != Frame::Keep).then_some("--frame");
+    args.smiles.given().or(frame).map_or(Ok(()), |name| Err(skeletons::meaningless(name)))
 }
 
 /// Returns the tokenizers given, or the built-in ones.

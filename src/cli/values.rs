@@ -203,6 +203,21 @@ impl FrameArgs {
 }
 
 impl SmilesOfArgs {
+    /// Returns the first of its options that was given, for a command without conformers to refuse.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let smiles = &self.smiles;
+        let options = [
+            ("--smiles-of", self.smiles_of.is_some()),
+            ("--property", smiles.property.is_some()),
+            ("--name-property", smiles.name_property.is_some()),
+            ("--name-column", smiles.name_column.is_some()),
+            ("--smiles-column", smiles.smiles_column.is_some()),
+            ("--open-stereo", smiles.open_stereo != OpenStereoArg::Keep),
+            ("--where", !smiles.rows.conditions.is_empty()),
+        ];
+        options.into_iter().find(|option| option.1).map(|option| option.0)
+    }
+
     /// Returns the source of SMILES that was asked for.
     pub(super) fn source(&self, job: &Job) -> Result<SmilesSource, Error> {
         self.smiles.source(self.smiles_of.as_deref(), job)

@@ -231,7 +231,19 @@ fn slots_are_compared_in_other_ways_to_write_them() {
     for (option, part) in [("--encoding fixed", "--encoding"), ("--no-extensions", "--no-extensions")] {
         folder.line(&format!("{line} {option}")).refused_usage(part);
     }
-    folder.line(&format!("{line} --frame principal")).refused_for("--frame: has no meaning");
+    for option in [
+        "--frame principal",
+        "--smiles-of CCO",
+        "--property x",
+        "--name-property x",
+        "--name-column x",
+        "--smiles-column x",
+        "--open-stereo skip",
+        "--where a=b",
+    ] {
+        let name = option.split(' ').next().unwrap();
+        folder.line(&format!("{line} {option}")).refused_for(&format!("{name}: has no meaning"));
+    }
 }
 
 #[test]
