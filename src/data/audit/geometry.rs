@@ -79,11 +79,7 @@ impl Topology {
         if self.bonds.is_empty() || references.is_empty() || !sizes_agree {
             return None;
         }
-        let mean = |&[i, j]: &[usize; 2]| {
-            let lengths = references.iter().map(|reference| distance(reference[i], reference[j]));
-            lengths.sum::<f64>() / references.len() as f64
-        };
-        Some(self.bonds.iter().map(mean).collect())
+        Some(self.bonds.iter().map(|&bond| mean_length(bond, references)).collect())
     }
 
     fn off_lengths(&self, generated: &[[f64; 3]], means: &[f64]) -> Option<f64> {
@@ -141,6 +137,12 @@ impl Topology {
     pub(super) fn orbits(&self) -> Vec<Vec<usize>> {
         self.superposition.orbits()
     }
+}
+
+/// Returns the mean length of a bond over references, in Å.
+fn mean_length([i, j]: [usize; 2], references: &[Conformation]) -> f64 {
+    let lengths = references.iter().map(|reference| distance(reference[i], reference[j]));
+    lengths.sum::<f64>() / references.len() as f64
 }
 
 /// How well the generated conformers of one molecule cover its references, and the reverse.
