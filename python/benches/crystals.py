@@ -33,6 +33,7 @@ import argparse
 import json
 import math
 import random
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -280,6 +281,7 @@ def table(report: dict[str, Any], costs: dict[str, Cost]) -> str:
         "canonical",
         "unchanged",
         "shortest, Å",
+        "< 0.5 Å",
         "tokens",
     ]
     columns += ["passes", "CPU s", "mask s"]
@@ -359,7 +361,19 @@ def main() -> None:
     prompts = [json.dumps({"prompt": prompt(one), "formula": dict(one.formula)}) for one in data.held_out]
     (args.work / "texts.jsonl").write_text("\n".join(lines) + "\n")
     (args.work / "prompts.jsonl").write_text("\n".join(prompts) + "\n")
-    judge = [args.drift, "audit", "texts.jsonl", "--skeleton", "crystal-text", "--prompts", "prompts.jsonl"]
+    # The program is started in another folder.
+    drift = shutil.which(args.drift)
+    if drift is None:
+        raise SystemExit(f"{args.drift}: no such program")
+    judge = [
+        str(Path(drift).resolve()),
+        "audit",
+        "texts.jsonl",
+        "--skeleton",
+        "crystal-text",
+        "--prompts",
+        "prompts.jsonl",
+    ]
     judge += ["--against-row", args.rows[0], "--verdicts", "verdicts.jsonl", "-o", "report.json", "--quiet"]
     subprocess.run(judge, cwd=args.work, check=True, stdout=subprocess.DEVNULL)
     print(table(json.loads((args.work / "report.json").read_text()), costs))

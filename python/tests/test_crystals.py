@@ -68,6 +68,8 @@ def test_the_script_trains_generates_and_judges(drift: Drift, tmp_path: Path) ->
     # A model that knows nothing may write more atoms than there is room for.
     assert set(skeleton["faults"]) <= {"cut"}
     assert ran.stdout.splitlines()[-1].startswith("| `skeleton` |")
-    cells = ran.stdout.splitlines()[-1].split("|")
+    table = ran.stdout.splitlines()[-4:]
+    assert len({line.count("|") for line in table}) == 1, table
+    cells = table[-1].split("|")
     assert [cell.strip() for cell in cells[3:5]] == ["0.0", "0.0"]
     assert cells[6].strip() == "100.0"
