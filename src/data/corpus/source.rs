@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Read};
 use super::table::FirstLine;
 use super::{plain, table, tar};
 use drift_core::io::{UnsupportedKind, is_zip};
+use memchr::memmem;
 
 /// The number of bytes at the start of a stream that are examined to recognize its format.
 pub(super) const PREFIX_BYTES: u64 = 64 << 10;
@@ -123,9 +124,13 @@ pub(super) fn unknown(prefix: &[u8]) -> (String, String) {
     }
 }
 
-/// Returns whether a text is the summary of GEOM's `rdkit_folder`: an object from SMILES to objects that name a pickle.
+/// Returns whether a text is the summary of GEOM's `rdkit_folder`: an object from SMILES to objects that name a pickle. A row that
+/// names one among its own fields may hold a text.
 fn is_geom_summary(text: &[u8]) -> bool {
-    text.starts_with(b"{") && memchr::memmem::find(text, b"\"pickle_path\":").is_some()
+    let key = text.strip_prefix(b"{").and_then(|rest| rest.trim_ascii_start().strip_prefix(b"\""));
+    let value = key.and_then(|key| Some(key[memchr::memchr(b'"', key)? + 1..].trim_ascii_start()));
+    let value = value.and_then(|rest| rest.strip_prefix(b":")).map(<[u8]>::trim_ascii_start);
+    value.is_some_and(|value| value.starts_with(b"{") && memmem::find(value, b"\"pickle_path\":").is_some())
 }
 
 /// Returns whether the fourth line of a text is a counts line of a mol block without a version: two numbers of three columns each, more
@@ -139,7 +144,7 @@ fn is_bare_counts(line: &[u8], text: &[u8]) -> bool {
         line.first_chunk::<6>().is_some_and(|counts| is_number(&counts[..3]) && is_number(&counts[3..]));
     counts
         && line.iter().all(|b| b.is_ascii_digit() || *b == b' ')
-        && memchr::memmem::find(text, b"\nM  END").is_some()
+        && memmem::find(text, b"\nM  END").is_some()
 }
 
 /// Returns whether this is a pickle of protocol 0 or 1, which have no mark. Recognized are a container that is put into the memo at once,
@@ -204,6 +209,8 @@ mod tests {
             (b"[C]<1,2,3>", Some(Format::Plain)),
             (b"<|begin_of_text|>[SMILES]C[/SMILES]", Some(Format::Plain)),
             (b"[{\"a\": 1}]", None),
+            (b"{\"CCO\": {\"uniqueconfs\": 3, \"pickle_path\": \"drugs/CCO.pickle\"}}", None),
+            (b"{\"pickle_path\": \"drugs/CCO.pickle\", \"text\": \"[C]<1,2,3>\"}", Some(Format::Jsonl)),
             (b"12\ncomment\nC 0 0 0\n", Some(Format::Xyz)),
             (sdf, Some(Format::Sdf)),
             (b"7\n\n\n  1  0  0  0\n    0.0000    0.0000    0.0000 C\nM  END\n", Some(Format::Sdf)),
