@@ -247,7 +247,6 @@ fn slot_encoding(
     let (parts, counted) = count(&Arc::new(processor), prompts, job)?;
     let braced = format!("{{{}}}", slot.name);
     let own = || parts.iter().filter(|part| part.part.contains(&braced));
-    let widest = |range: [u32; 2], other: [u32; 2]| [range[0].min(other[0]), range[1].max(other[1])];
     let whole: Option<Vec<[u32; 2]>> = counted.iter().map(|prompt| prompt.tokens).collect();
     Ok(SlotEncoding {
         tokenizer: tokenizer.name.clone(),
@@ -262,12 +261,17 @@ fn slot_encoding(
     })
 }
 
+/// Returns the least and the most tokens of two ranges.
+fn widest(range: [u32; 2], other: [u32; 2]) -> [u32; 2] {
+    [range[0].min(other[0]), range[1].max(other[1])]
+}
+
 /// Adds the tokens of a part to those of other prompts.
 fn add(parts: &mut Vec<PartTokens>, known: &mut HashMap<String, usize>, part: PartTokens) {
     let at = *known.entry(part.part.clone()).or_insert(parts.len());
     match parts.get_mut(at) {
         Some(other) => {
-            other.tokens = [other.tokens[0].min(part.tokens[0]), other.tokens[1].max(part.tokens[1])];
+            other.tokens = widest(other.tokens, part.tokens);
         }
         None => parts.push(part),
     }
