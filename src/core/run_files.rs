@@ -54,7 +54,7 @@ struct Output {
 }
 
 impl RunFiles {
-    /// Returns no files yet.
+    /// Returns an empty set of files.
     pub fn new() -> Self {
         RunFiles::default()
     }

@@ -281,7 +281,7 @@ fn named_apart(definition: Definition) -> Result<Encoding, String> {
 }
 
 impl Serialize for Encoding {
-    /// Returns as its name if that determines it completely, otherwise as `drift.encoding/1`.
+    /// Writes the name of the encoding if that determines it completely, otherwise its `drift.encoding/1`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match names::named(self.name()) {
             Some(Ok(named)) if named == *self => serializer.serialize_str(self.name()),

@@ -39,7 +39,7 @@ pub fn learn_bpe(words: &BTreeMap<String, u64>, special: &[&str], size: usize) -
     serde_json::to_value(&model).map_err(|e| refuse(e.to_string()))
 }
 
-/// Returns a tokenizer with default settings of the crate: byte-level BPE with GPT-2's splitting, `special` tokens before all others, and
+/// Learns a tokenizer with default settings of the crate: byte-level BPE with GPT-2's splitting, `special` tokens before all others, and
 /// `size` tokens in all. Returns the bytes of its JSON.
 ///
 /// # Errors

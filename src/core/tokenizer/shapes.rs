@@ -23,7 +23,7 @@ pub(super) struct Shapes<'a> {
 }
 
 impl<'a> Shapes<'a> {
-    /// Returns no shapes yet, of texts behind `before`. `cut`: whether to look for shapes at all; added tokens are matched by their
+    /// Returns an empty set of shapes of texts behind `before`. `cut`: whether to look for shapes at all; added tokens are matched by their
     /// digits.
     ///
     /// # Errors

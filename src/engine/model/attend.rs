@@ -134,7 +134,7 @@ impl<R: Registers, T: Number> OnRegisters<R> for Scores<'_, '_, R, T> {
 }
 
 impl<R: Registers, T: Number> Scores<'_, '_, R, T> {
-    /// Returns the scores of `W` keys from `at` on for `X` registers of heads. Returns `W`.
+    /// Computes the scores of `W` keys from `at` on for `X` registers of heads. Returns `W`.
     #[inline(always)]
     fn tile<const W: usize, const X: usize>(&mut self, registers: R, heads: usize, at: usize) -> usize {
         let Group { keys, dim, .. } = self.group;

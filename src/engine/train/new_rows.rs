@@ -27,7 +27,7 @@ impl NewRows {
         NewRows { places, layout }
     }
 
-    /// Returns one update of only these rows. Returns the norm of their gradient divided by `count`, before clipping.
+    /// Makes one update of only these rows. Returns the norm of their gradient divided by `count`, before clipping.
     ///
     /// # Errors
     /// If candle refuses a product.

@@ -41,7 +41,7 @@ impl FlatWeights {
         FlatWeights { first: zeros(), second: zeros(), weights, step: 0 }
     }
 
-    /// Returns one update along `gradient` divided by `count`. Returns the norm of this quotient before clipping. A count of 0, from a
+    /// Makes one update along `gradient` divided by `count`. Returns the norm of this quotient before clipping. A count of 0, from a
     /// batch without targets, means that no gradient is followed. If the norm is not finite, nothing is changed.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ fn structure(smiles: &str) -> Graph {
     Graph::of_file(atoms.collect(), bonds.collect())
 }
 
-/// Returns no two atoms at one place, and nothing in a plane.
+/// Returns points of which no two are at one place, and which do not lie in a plane.
 fn somewhere(atoms: usize) -> Vec<[f64; 3]> {
     (0..atoms)
         .map(|at| at as f64)

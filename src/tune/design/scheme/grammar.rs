@@ -59,7 +59,7 @@ impl Grammar {
         Err(Error::parameter(parameter::FEWEST_DECIMALS, problem, format!("give 0 to {precision}")))
     }
 
-    /// Returns as many blocks of the stripped encoding as can be written with `tokens` tokens.
+    /// Returns the blocks of the stripped encoding that can be written with `tokens` tokens.
     ///
     /// A token has at least one character, so `<0,0,0>` has at most 7 tokens. A number with one decimal has two more characters, a
     /// point and the decimal; a number with k decimals has k + 1 more.
