@@ -251,7 +251,14 @@ fn a_molecule_that_no_geometry_satisfies_is_written_nevertheless() {
     // Texts that are weighted together are not either.
     let lines = generated(&folder, &with("--resample 2"));
     assert!(lines["geometry"].len() == 4 && lines["geometry"].iter().all(|line| line["backtracks"] == 0));
+    // A chain that is longer than the range of its encoding comes to dead ends, and is written nevertheless.
+    folder.file("m.smi", "CCCCCCCCCC\n");
+    let line =
+        "generate --smiles m.smi --lp geometry --encoding binned-v1:-1,1,0.05 --backtrack 1 -o texts.jsonl";
+    let [narrow] = &generated(&folder, line)["geometry"][..] else { panic!("one text") };
+    assert!(narrow["dead_ends"].as_u64() > Some(1) && narrow["end"] == "eos", "{narrow}");
     // Several conformers of a text follow one another from the beginning.
+    folder.file("m.smi", "C1C[C@H]2C[C@H]1C2\nC[C@H](F)Cl\n");
     let lines = generated(&folder, &with("--conformers 2 --samples 2"));
     assert_eq!(lines["geometry"].len(), 4);
 }
@@ -282,8 +289,29 @@ fn what_has_no_geometry_is_refused() {
     assert!(kinds.text().contains("geometry"));
 }
 
-/// Nearly all conformers of GFN2-xTB and ETKDG lie inside; what does not is told.
-/// Real conformers lie inside. `DRIFT_WHOLE=1` takes all of them.
+/// Counts the conformers of a file that lie inside, of every `step`th row, and lists the others.
+fn inside(path: &Path, step: usize) -> (usize, usize) {
+    let reader = drift::io::open(path, &Job::default()).reader;
+    let (mut inside, mut all) = (0, 0);
+    for line in std::io::BufRead::lines(reader).step_by(step) {
+        let row: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let text = parse(row["embedded_smiles"].as_str().unwrap(), Reading::default()).unwrap();
+        let place = |values: &[Fixed; 3]| Encoding::FIXED.angstrom(values).unwrap();
+        let points: Points = text.coordinates.iter().map(place).collect();
+        let smiles = skeleton::smiles(&text.skeleton);
+        let rules = GeometryRules::from_smiles(&smiles, GeometryStrength::default()).unwrap();
+        let found = rules.conflicts(&points);
+        all += 1;
+        inside += usize::from(found.is_empty());
+        if !found.is_empty() {
+            eprintln!("{smiles}: {found:?}");
+        }
+    }
+    eprintln!("{}: {inside} of {all} conformers are inside", path.display());
+    (inside, all)
+}
+
+/// Nearly all conformers of GFN2-xTB and ETKDG lie inside. `DRIFT_WHOLE=1` takes all of them.
 #[test]
 #[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
 fn real_conformers_are_allowed() {
@@ -291,24 +319,16 @@ fn real_conformers_are_allowed() {
     for (file, step) in
         [("geom_conformers.jsonl", 1), ("xtb_moses_aq.jsonl.gz", 4), ("etkdg_drugs_test.jsonl.gz", 10)]
     {
-        let reader = drift::io::open(&shared().join("geom").join(file), &Job::default()).reader;
-        let step = if is_whole { 1 } else { step };
-        let (mut inside, mut all) = (0, 0);
-        for line in std::io::BufRead::lines(reader).step_by(step) {
-            let row: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
-            let text = parse(row["embedded_smiles"].as_str().unwrap(), Reading::default()).unwrap();
-            let place = |values: &[Fixed; 3]| Encoding::FIXED.angstrom(values).unwrap();
-            let points: Points = text.coordinates.iter().map(place).collect();
-            let smiles = skeleton::smiles(&text.skeleton);
-            let rules = GeometryRules::from_smiles(&smiles, GeometryStrength::default()).unwrap();
-            let found = rules.conflicts(&points);
-            all += 1;
-            inside += usize::from(found.is_empty());
-            if !found.is_empty() {
-                eprintln!("{smiles}: {found:?}");
-            }
-        }
-        eprintln!("{file}: {inside} of {all} conformers are inside");
+        let (inside, all) = inside(&shared().join("geom").join(file), if is_whole { 1 } else { step });
         assert!(inside * 1_000 >= all * 985, "{file}: {inside} of {all}");
+    }
+}
+
+/// Bridged aromatic rings, which are bent, among them.
+#[test]
+fn references_of_the_built_in_corpora_are_allowed() {
+    for (file, step) in [("small.jsonl.gz", 1), ("default.jsonl.gz", 4)] {
+        let (inside, all) = inside(&Path::new(env!("CARGO_MANIFEST_DIR")).join("corpora").join(file), step);
+        assert!(inside * 1_000 >= all * 998, "{file}: {inside} of {all}");
     }
 }

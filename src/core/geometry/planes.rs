@@ -85,14 +85,18 @@ fn is_trigonal_carbon(molecule: &Molecule, atom: usize) -> bool {
 const SLAB_ANGSTROM: f64 = 0.45;
 
 /// Returns how far from a plane its atoms may lie, in Å. MMFF94 bends groups around an atom in rings of four and five atoms by up to 1.12
-/// Å, in two rings of five by up to 0.58 Å.
-pub(super) fn slab_width(molecule: &Molecule, plane: &Plane) -> f64 {
+/// Å, in two rings of five by up to 0.58 Å. `None` for aromatic atoms under a bridge, which bends them out of any plane.
+pub(super) fn slab_width(molecule: &Molecule, plane: &Plane) -> Option<f64> {
+    if plane.atoms.iter().any(|atom| is_bridged_aromatic(molecule, *atom)) {
+        return None;
+    }
     let shared = plane.atoms.iter().filter_map(|atom| shared_ring_size(molecule, *atom)).min();
-    match shared {
+    let width = match shared {
         Some(..=9) if plane.kind != PlaneKind::AromaticRing => 1.2,
         Some(10) if plane.kind != PlaneKind::AromaticRing => 0.65,
         _ => SLAB_ANGSTROM,
-    }
+    };
+    Some(width)
 }
 
 /// Returns the number of atoms in the two smallest rings of an atom whose three bonds are in rings, counted in each ring. The smaller it
@@ -105,6 +109,20 @@ fn shared_ring_size(molecule: &Molecule, atom: usize) -> Option<usize> {
     sizes.sort_unstable();
     (bonds.len() == 3 && bonds.iter().all(in_ring)).then_some(())?;
     Some(sizes.first()? + sizes.get(1)?)
+}
+
+/// The size up to which a second ring counts as a bridge. Across larger ones, as in \[7\]metacyclophane with 10, MMFF94 bends benzene by
+/// 0.14 Å at most.
+const LONGEST_BRIDGED_RING: usize = 9;
+
+/// Returns whether an aromatic atom is in a ring that a bridge spans: another small ring shares three atoms with it, as in
+/// `c1cc2ncc1o2`. Rings that are only fused share two.
+fn is_bridged_aromatic(molecule: &Molecule, atom: usize) -> bool {
+    let small: Vec<&Vec<usize>> =
+        molecule.shape.rings.iter().filter(|ring| ring.len() <= LONGEST_BRIDGED_RING).collect();
+    let shared = |ring: &[usize], other: &[usize]| ring.iter().filter(|one| other.contains(one)).count();
+    let is_bridged = |ring: &Vec<usize>| small.iter().any(|other| *other != ring && shared(ring, other) > 2);
+    molecule.is_aromatic(atom) && small.iter().any(|ring| ring.contains(&atom) && is_bridged(ring))
 }
 
 /// Returns the atoms of a double bond between carbons outside of aromatic rings, with their heavy neighbours. `None` if a carbon has no
@@ -177,6 +195,18 @@ fn is_puckered(molecule: &Molecule, ring: &[usize], bonds: &[usize]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bridge_bends_an_aromatic_ring() {
+        let widths = |smiles: &str| -> Vec<Option<f64>> {
+            let molecule = Molecule::new(smiles).unwrap();
+            planes(&molecule).iter().map(|plane| slab_width(&molecule, plane)).collect()
+        };
+        assert!(widths("c1cc2ncc1o2").iter().all(Option::is_none));
+        for flat in ["c1ccc2[nH]ccc2c1", "C1CCCCCCc2cccc1c2", "c1cc2ccc3cccc4ccc(c1)c2c34"] {
+            assert!(widths(flat).iter().all(|width| *width == Some(SLAB_ANGSTROM)), "{flat}");
+        }
+    }
 
     fn rules(smiles: &str) -> Vec<(PlaneKind, usize)> {
         let molecule = Molecule::new(smiles).unwrap();

@@ -275,7 +275,7 @@ impl GeometryRules {
             if plane.kind == PlaneKind::SaturatedRing || plane.ring.is_some() {
                 continue;
             }
-            let width = slab_width(molecule, &plane);
+            let Some(width) = slab_width(molecule, &plane) else { continue };
             for atom in &plane.atoms {
                 let before: Vec<usize> = plane.atoms.iter().copied().filter(|other| other < atom).collect();
                 if before.len() >= 3 {
