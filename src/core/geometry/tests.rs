@@ -1,3 +1,8 @@
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+use flate2::read::MultiGzDecoder;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -40,7 +45,7 @@ fn grown(rules: &GeometryRules, random: &mut ChaCha8Rng) -> Points {
     points
 }
 
-const MOLECULES: [&str; 12] = [
+const MOLECULES: [&str; 17] = [
     "CCO",
     "C[C@H](F)Cl",
     "F/C=C/Cl",
@@ -53,47 +58,66 @@ const MOLECULES: [&str; 12] = [
     "O=C1C[C@H]2CC[C@@H]1N2",
     "C#CC(C)(C)C",
     "C1CC2CCC1C2",
+    "CC=C=CC",
+    "C1CCC/C=C/CC1",
+    "C12C3C4C1C5C2C3C45",
+    "c1cc2ncc1o2",
+    "[NH4+]",
 ];
+
+/// Returns the molecules of a grid: with `DRIFT_WHOLE=1` also a helicene, and 200 molecules of the built-in corpus `small`.
+fn molecules_of_grid() -> Vec<String> {
+    let mut all: Vec<String> = MOLECULES.map(str::to_owned).to_vec();
+    if std::env::var_os("DRIFT_WHOLE").is_some() {
+        all.push("c1ccc2c(c1)ccc1c2ccc2ccc3ccccc3c21".to_owned());
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpora/small.jsonl.gz");
+        let lines = BufReader::new(MultiGzDecoder::new(File::open(path).unwrap())).lines();
+        let of_line = |line: String| {
+            let row: serde_json::Value = serde_json::from_str(&line).unwrap();
+            row["canonical_smiles"].as_str().unwrap().to_owned()
+        };
+        let distinct: BTreeSet<String> = lines.map(|line| of_line(line.unwrap())).collect();
+        all.extend(distinct.into_iter().take(200));
+    }
+    all
+}
 
 /// Every point of a grid that satisfies the rules one by one has an x, a y and a z that are allowed.
 #[test]
 fn no_position_is_left_out() {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut inside = 0;
-    for smiles in MOLECULES {
-        let rules = rules(smiles);
-        {
-            let points = grown(&rules, &mut random);
-            for atom in 1..points.len() {
-                let placed = &points[..atom];
-                let region = rules.region(placed);
-                let xs = region.x();
-                let middle = placed[atom - 1];
-                let shift: [f64; 3] = std::array::from_fn(|_| random.random::<f64>() * 0.2);
-                for i in -15..=15 {
-                    let x = middle[0] + shift[0] + 0.21 * f64::from(i);
-                    let ys = region.y(x);
-                    for j in -15..=15 {
-                        let y = middle[1] + shift[1] + 0.21 * f64::from(j);
-                        let zs = region.z(x, y);
-                        for k in -15..=15 {
-                            let z = middle[2] + shift[2] + 0.21 * f64::from(k);
-                            let candidate = [placed, &[[x, y, z]]].concat();
-                            let found = rules.conflicts(&candidate);
-                            let is_feasible = !found.iter().any(|conflict| conflict.atoms[0] == atom);
-                            assert_eq!(zs.contains(z), is_feasible, "{smiles} {atom} {x} {y} {z} {found:?}");
-                            assert!(
-                                !is_feasible || (xs.contains(x) && ys.contains(y)),
-                                "{smiles} {x} {y} {z}"
-                            );
-                            inside += usize::from(is_feasible);
-                        }
-                    }
-                }
-            }
+    for smiles in molecules_of_grid() {
+        let rules = rules(&smiles);
+        let points = grown(&rules, &mut random);
+        for atom in 1..points.len() {
+            inside += inside_of_grid(&rules, &points[..atom], &mut random);
         }
     }
     assert!(inside > 5_000, "{inside}");
+}
+
+/// Compares the region of the next atom with the rules at each point of a grid. Returns the number of points inside.
+fn inside_of_grid(rules: &GeometryRules, placed: &[[f64; 3]], random: &mut ChaCha8Rng) -> usize {
+    let (atom, region) = (placed.len(), rules.region(placed));
+    let (xs, middle) = (region.x(), placed[placed.len() - 1]);
+    let shift: [f64; 3] = std::array::from_fn(|_| random.random::<f64>() * 0.2);
+    let at = |axis: usize, step: i32| middle[axis] + shift[axis] + 0.21 * f64::from(step);
+    let mut inside = 0;
+    for x in (-15..=15).map(|step| at(0, step)) {
+        let ys = region.y(x);
+        for y in (-15..=15).map(|step| at(1, step)) {
+            let zs = region.z(x, y);
+            for z in (-15..=15).map(|step| at(2, step)) {
+                let found = rules.conflicts(&[placed, &[[x, y, z]]].concat());
+                let is_feasible = !found.iter().any(|conflict| conflict.atoms[0] == atom);
+                assert_eq!(zs.contains(z), is_feasible, "{atom} {x} {y} {z} {found:?}");
+                assert!(!is_feasible || (xs.contains(x) && ys.contains(y)), "{atom} {x} {y} {z}");
+                inside += usize::from(is_feasible);
+            }
+        }
+    }
+    inside
 }
 
 /// x and y are hardly more than what z can complete: the ends of an interval are up to 0.004 Å too wide.
