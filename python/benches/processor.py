@@ -1,21 +1,27 @@
 """What the logits processor takes of a step, beside a dense mask and beside a model of 0.6B parameters.
 
     python python/benches/processor.py [--batch 32] [--vocabulary 151936] [--model]
+    python python/benches/processor.py --conformers FILE
 
 Both masks run in turn on the same scores in the same process, along random legal texts. Times are medians
 over steps.
+
+With --conformers, a JSONL file of rows with `canonical_smiles` and `embedded_smiles`: what the processor of the geometry
+takes along real conformers, one text at a time and on one thread, beside that of the automaton, in ms an atom: of whole
+texts, and of each fifth of their atoms, by the number of heavy atoms.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import json
 import random
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 
 import torch
 
@@ -86,6 +92,54 @@ def masks(tokenizer: str, batch: int, vocabulary: int, steps: int) -> dict[str, 
     return {name: median(all_of_one) for name, all_of_one in times.items()}
 
 
+def conformers(path: Path, atoms: int, inside: moldrift.Automaton, count: int = 10) -> list[tuple[str, str]]:
+    """The first molecules of a file with so many heavy atoms, each with a conformer whose tokens are legal."""
+    tokenizer, found = inside.source.tokenizer, dict[str, str]()
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            smiles, text = row["canonical_smiles"], row["embedded_smiles"]
+            if text.count("<") != atoms or smiles in found or len(found) == count:
+                continue
+            with contextlib.suppress(moldrift.ForbiddenToken):
+                inside.legal([smiles], [tokenizer.answer_ids(f"[CONFORMER]{text}[/CONFORMER]")])
+                found[smiles] = text
+    return list(found.items())
+
+
+def seconds_of_atoms(automaton: moldrift.Automaton, smiles: str, text: str, atoms: int) -> list[float]:
+    """CPU seconds of the processor for each atom of a text: up to the token that ends its block."""
+    tokenizer = automaton.source.tokenizer
+    ids = torch.tensor([[1, *tokenizer.answer_ids(f"[CONFORMER]{text}[/CONFORMER]")]])
+    scores, lp = torch.zeros((1, 1 + max(ids[0].tolist()))), automaton.logits_processor([smiles])
+    times, atom = [0.0] * atoms, 0
+    for step in range(1, ids.shape[1]):
+        # The last tokens belong to no atom: the end of the text.
+        begin = time.thread_time()
+        lp(ids[:, :step], scores)
+        times[min(atom, atoms - 1)] += time.thread_time() - begin
+        atom += ">" in automaton.token(int(ids[0, step]))
+    return times
+
+
+def geometry(tokenizer: str, path: Path) -> None:
+    """Prints the cost of the geometry by the number of heavy atoms."""
+    torch.set_num_threads(1)
+    peers = (
+        moldrift.Automaton(tokenizer, eos_token_id=0),
+        moldrift.GeometryAutomaton(tokenizer, eos_token_id=0),
+    )
+    for atoms in range(10, 61, 5):
+        rows = conformers(path, atoms, peers[1])
+        for automaton in peers if rows else ():
+            times = [seconds_of_atoms(automaton, smiles, text, atoms) for smiles, text in rows]
+            by_atom = [1e3 * mean(own[atom] for own in times) for atom in range(atoms)]
+            fifths = [f"{mean(by_atom[k * atoms // 5 : (k + 1) * atoms // 5]):.2f}" for k in range(5)]
+            print(
+                f"{tokenizer}, {atoms} heavy atoms, {len(rows)} texts: {automaton.kind} {mean(by_atom):.2f} ms an atom,"
+                f" by fifths of the atoms {', '.join(fifths)}"
+            )
+
+
 def model_step(batch: int, vocabulary: int, length: int = 128) -> float:
     """Seconds of one decoding step of a model of Qwen3's 0.6B shape with random weights."""
     from transformers import AutoModelForCausalLM, DynamicCache, Qwen3Config
@@ -119,7 +173,14 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=151_936)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--model", action="store_true", help="also a step of a 0.6B shape, which takes 5 GB")
+    parser.add_argument(
+        "--conformers", type=Path, help="print the cost of the geometry along these conformers"
+    )
     options = parser.parse_args()
+    if options.conformers:
+        for tokenizer in options.tokenizer or ["qwen-like"]:
+            geometry(tokenizer, options.conformers)
+        return
     step = model_step(options.batch, options.vocabulary) if options.model else None
     print(f"batch {options.batch}, vocabulary {options.vocabulary}, {torch.get_num_threads()} threads")
     for tokenizer in options.tokenizer or ["qwen-like", "llama-like"]:
