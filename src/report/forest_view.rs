@@ -12,8 +12,9 @@ const LENGTHS: [ComparedFigure; 3] =
     [ComparedFigure::BondLengthError, ComparedFigure::MatPrecision, ComparedFigure::MatRecall];
 
 /// The figures that are shares.
-const SHARES: [ComparedFigure; 9] = [
+const SHARES: [ComparedFigure; 10] = [
     ComparedFigure::Passed,
+    ComparedFigure::Valid,
     ComparedFigure::GraphMismatch,
     ComparedFigure::ParseFailures,
     ComparedFigure::NoEos,
