@@ -6,7 +6,7 @@ use super::super::references::GeometryReport;
 use super::super::row_label::RowLabel;
 use super::differences::SpeedRatio;
 use super::speed::BatchTimes;
-use crate::stats::Interval;
+use crate::stats::{Interval, signed};
 
 /// The figures of a row on which advice rests.
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ pub(super) fn in_words(speed: &SpeedRatio) -> String {
 
 /// Formats a difference: `+0.088 [+0.045, +0.131]`.
 pub(super) fn difference(mean: f64, Interval { low, high }: Interval) -> String {
-    format!("{mean:+.3} [{low:+.3}, {high:+.3}]")
+    format!("{} [{}, {}]", signed(mean, 3), signed(low, 3), signed(high, 3))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::advised::{AdvisedRow, about, claimed, in_words};
 use super::comparison::level;
 use super::differences::{ComparedFigure, FigureDifference, PairedComparison};
 use super::speed::ratio;
+use crate::stats::signed;
 
 /// A row with more valid texts than the chosen one, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,13 +106,13 @@ impl ValidGain<'_> {
     fn in_words(&self, chosen: &AdvisedRow<'_>) -> String {
         let (valid, before) = (self.row.chemistry.valid, chosen.chemistry.valid);
         let interval = self.by.interval.map_or_else(String::new, |found| {
-            format!(" [{:+.1}, {:+.1}]", 100.0 * found.low, 100.0 * found.high)
+            format!(" [{}, {}]", signed(100.0 * found.low, 1), signed(100.0 * found.high, 1))
         });
         format!(
-            "{valid} of {} texts are valid instead of {before} with `{}` ({:+.1}{interval} percentage points)",
+            "{valid} of {} texts are valid instead of {before} with `{}` ({}{interval} percentage points)",
             self.row.counts.samples,
             chosen.label.processor(),
-            100.0 * self.by.difference
+            signed(100.0 * self.by.difference, 1)
         )
     }
 
