@@ -151,6 +151,22 @@ def test_bins_go_through_the_reports(conformers: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.program
+def test_smiles_come_from_the_columns_that_are_named(drift: Drift, tmp_path: Path) -> None:
+    path, names, out = tmp_path / "frames.xyz", tmp_path / "names.csv", tmp_path / "out.jsonl"
+    path.write_text("2\nmol: A kind: x\nC 0 0 0\nO 1.4 0 0\n")
+    names.write_text("# by hand\nID;Mol ID;Structure;smiles\n1;A;CO;N\n")
+    columns = {"name_property": "mol", "name_column": "mol id", "smiles_column": "structure"}
+    [record] = moldrift.encode(path, smiles_of=names, **columns).records
+    assert record["canonical_smiles"] == "CO"
+    options = [word for name, value in columns.items() for word in (f"--{name.replace('_', '-')}", value)]
+    assert drift("encode", path, "--smiles", names, *options, "-o", out).returncode == 0
+    assert [json.loads(line) for line in out.read_text().splitlines()] == [record]
+    assert moldrift.mine(path, smiles_of=names, **columns).conformers == 1
+    with pytest.raises(moldrift.DriftError, match="choose from `ID`, `Mol ID`, `Structure`"):
+        moldrift.encode(path, smiles_of=names, smiles_column="none")
+
+
+@pytest.mark.program
 def test_audit_is_the_programs(drift: Drift, tmp_path: Path) -> None:
     records = [
         {"smiles": "CO", "text": "[CONFORMER][C]<0.5170,1.2034,0.0131>[O]<1.2218,0.0415,0.1142>[/CONFORMER]"},
