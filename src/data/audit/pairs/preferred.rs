@@ -105,13 +105,16 @@ impl ValidGain<'_> {
     /// Formats the gain: ``39 of 40 texts are valid instead of 22 with `automaton` (+42.5 [+20.1, +64.9] percentage points)``.
     fn in_words(&self, chosen: &AdvisedRow<'_>) -> String {
         let (valid, before) = (self.row.chemistry.valid, chosen.chemistry.valid);
+        let with = match &chosen.label {
+            label if label.is_without_processor() => "without a logit processor".to_owned(),
+            label => format!("with `{}`", label.processor()),
+        };
         let interval = self.by.interval.map_or_else(String::new, |found| {
             format!(" [{}, {}]", signed(100.0 * found.low, 1), signed(100.0 * found.high, 1))
         });
         format!(
-            "{valid} of {} texts are valid instead of {before} with `{}` ({}{interval} percentage points)",
+            "{valid} of {} texts are valid instead of {before} {with} ({}{interval} percentage points)",
             self.row.counts.samples,
-            chosen.label.processor(),
             signed(100.0 * self.by.difference, 1)
         )
     }

@@ -141,6 +141,14 @@ fn rows_without_the_automaton_are_weighed_against_their_base() {
     );
     let said = advice(&rows, &[other.beside(&base, None, 0.5)], None);
     assert_eq!(said[0], "most texts pass with `masked.jsonl` (40 of 40), and most are valid (36).");
+    let (alone, geometry) = (Counted::new("none", 36, 20), Counted::new("geometry", 40, 39));
+    let said = advice(&[alone.row(), geometry.row()], &[geometry.beside(&alone, None, 0.2)], None);
+    assert!(
+        said[0].starts_with(
+            "use `geometry`: 39 of 40 texts are valid instead of 20 without a logit processor (+47.5 [+27.5,"
+        ),
+        "{said:?}"
+    );
     let passing = Counted::new("passing.jsonl", 40, 2);
     let lossy = Counted::new("lossy.jsonl", 38, 9);
     let said = advice(&[passing.row(), lossy.row()], &[], None);
