@@ -74,11 +74,9 @@ fn python() {
 
 /// Programs that a test runs, with the `cfg` flags by which it asks for them; and `is_root`, which may write everywhere.
 fn programs() {
-    for (name, program, arguments) in
-        [("has_script", "script", ["--version"]), ("has_parallel", "parallel", ["--version"])]
-    {
+    for (name, program) in [("has_script", "script"), ("has_parallel", "parallel"), ("has_xtb", "xtb")] {
         println!("cargo:rustc-check-cfg=cfg({name})");
-        if output(program, &arguments).is_some() {
+        if output(program, &["--version"]).is_some() {
             println!("cargo:rustc-cfg={name}");
         }
     }

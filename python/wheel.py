@@ -6,6 +6,10 @@
 Both are linked by zig against glibc 2.17 (``manylinux2014``), so that the wheel runs on every Linux since CentOS 7. Making it
 needs Rust, and takes some ten minutes on two cores. `check_wheel.py` looks at the result.
 
+    python python/wheel.py dist --machine aarch64
+
+makes the wheel of the other kind of machine, for which Rust needs ``rustup target add aarch64-unknown-linux-gnu``.
+
     python python/wheel.py dist --wheel moldrift-….whl --program target/release/drift
 
 adds a program that was built already to a wheel that was built already, and takes a second.
@@ -32,10 +36,13 @@ GLIBC = "2.17"
 MODE = 0o100755 << 16
 
 
-def built(folder: Path) -> tuple[Path, Path]:
-    """Builds the wheel without a program, and the program."""
-    target = f"{platform.machine()}-unknown-linux-gnu"
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+def built(folder: Path, machine: str) -> tuple[Path, Path]:
+    """Builds the wheel without a program, and the program, for a kind of machine."""
+    target = f"{machine}-unknown-linux-gnu"
+    # Symbols are only for debuggers. The linker leaves them out: the machine's own `strip` knows no other machine's programs.
+    profile = {"CARGO_PROFILE_RELEASE_STRIP": "symbols"}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, **profile, "PATH": path}
 
     def run(*command: str) -> None:
         subprocess.run(command, cwd=REPOSITORY, env=environment, check=True)
@@ -43,14 +50,16 @@ def built(folder: Path) -> tuple[Path, Path]:
     run("cargo", "zigbuild", "--locked", "--release", "--bin", "drift", "--target", f"{target}.{GLIBC}")
     run(
         *("maturin", "build", "--locked", "--release", "--zig", "--compatibility", "manylinux2014"),
+        *("--target", target),
         *("--manifest-path", "python/Cargo.toml", "--out", str(folder)),
     )
     [wheel] = folder.glob("moldrift-*.whl")
-    return wheel, REPOSITORY / "target" / target / "release" / "drift"
+    targets = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
+    return wheel, targets / target / "release" / "drift"
 
 
 def stripped(program: Path, folder: Path) -> bytes:
-    """The program without symbols, which only debuggers read."""
+    """A program of this machine without symbols."""
     copy = folder / "drift"
     shutil.copy(program, copy)
     if shutil.which("strip"):
@@ -80,6 +89,11 @@ def main() -> None:
     """Builds, or takes what was built, and checks the result."""
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("out", type=Path, help="the folder for the wheel")
+    words.add_argument(
+        "--machine",
+        default=platform.machine(),
+        help="the kind of machine, such as aarch64; by default this one's",
+    )
     words.add_argument("--wheel", type=Path, help="a wheel of the package that was built already")
     words.add_argument("--program", type=Path, help="a program that was built already")
     given = words.parse_args()
@@ -87,8 +101,12 @@ def main() -> None:
         words.error("give both --wheel and --program, or neither")
     given.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        wheel, program = (given.wheel, given.program) if given.wheel else built(Path(folder))
-        made = with_program(wheel, stripped(program, Path(folder)), given.out)
+        if given.wheel:
+            wheel, program = given.wheel, stripped(given.program, Path(folder))
+        else:
+            wheel, built_program = built(Path(folder), given.machine)
+            program = built_program.read_bytes()
+        made = with_program(wheel, program, given.out)
     subprocess.run(
         [sys.executable, str(Path(__file__).parent / "tests/check_wheel.py"), str(made)], check=True
     )

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 import moldrift._lib as _lib
 from moldrift.errors import DriftError
-from moldrift.reports import Isotopes, OpenStereo, Path, Paths, Progress, _paths, _reading, _watched
+from moldrift.reports import Isotopes, OpenStereo, Path, Paths, Progress, _paths, _reading, _smiles, _watched
 from moldrift.scores import Scores
 
 __all__ = ["Judge", "read_matrix"]
@@ -65,7 +65,8 @@ class Judge:
         molecules: a list of SMILES; of files only the references of these molecules are kept in memory. By default all.
         max_atoms: the largest number of heavy atoms of a molecule that is compared; by default 1,000.
         isotopes: whether labels such as ``[13CH3]`` and ``[2H]`` tell molecules and their atoms apart.
-        smiles_of, property, open_stereo, progress: how files of references are read, as in `mine`.
+        smiles_of, property, name_property, name_column, smiles_column, open_stereo, progress: how files of references
+            are read, as in `mine`.
 
     Raises:
         DriftError: if references cannot be read, belong to another molecule, have another number of atoms, or contain a
@@ -91,6 +92,9 @@ class Judge:
         isotopes: Isotopes = "ignore",
         smiles_of: Path | None = None,
         property: str | None = None,
+        name_property: str | None = None,
+        name_column: str | None = None,
+        smiles_column: str | None = None,
         open_stereo: OpenStereo = "keep",
         progress: Progress = False,
     ) -> None:
@@ -99,8 +103,9 @@ class Judge:
         given = [threshold] if threshold is not None else list(thresholds if thresholds is not None else ())
         if thresholds is not None and not given:
             raise DriftError("thresholds: there is none; give some in Å, or leave it out")
+        smiles_options = _smiles(smiles_of, property, name_property, name_column, smiles_column, open_stereo)
         options = {
-            "reading": _reading(smiles_of, property, open_stereo, "keep", None, None, encoding),
+            "reading": _reading(smiles_options, "keep", None, None, encoding),
             "thresholds": [float(one) for one in given],
             "hits": [float(one) for one in hits],
             "at": [int(one) for one in at],

@@ -91,6 +91,9 @@ def fit(
     frame: Frame = "keep",
     smiles_of: Path | None = None,
     property: str | None = None,
+    name_property: str | None = None,
+    name_column: str | None = None,
+    smiles_column: str | None = None,
     open_stereo: OpenStereo = "keep",
     where: str | Iterable[str] = (),
     encoding: EncodingLike | None = None,
@@ -115,6 +118,9 @@ def fit(
         frame: the frame of coordinates, as in `mine`.
         smiles_of: a file of SMILES by the name of a molecule, for conformers without text.
         property: the data item of SDF, or the key of an XYZ comment, that contains the SMILES.
+        name_property: the data item or key that contains the name of a molecule, to find it in ``smiles_of``.
+        name_column, smiles_column: the columns of names and of SMILES in a table ``smiles_of``; by default the usual
+            ones, such as ``id`` and ``smiles``.
         open_stereo: whether to keep or to skip conformers whose SMILES leaves their stereo open.
         where: which rows of CSV, TSV and JSON Lines to read: one or several conditions ``column=value``. Several values
             of one column are alternatives, several columns must all agree.
@@ -142,6 +148,7 @@ def fit(
     """
     several = isinstance(tokenizer, Sequence) and not isinstance(tokenizer, str)
     tokenizers: Sequence[TokenizerLike] = tokenizer if several else (tokenizer,)  # type: ignore[assignment]
+    smiles_options = _smiles(smiles_of, property, name_property, name_column, smiles_column, open_stereo)
     options = {
         "corpus": _paths(corpus),
         "tokenizers": [tokenizer_source(one) for one in tokenizers],
@@ -152,7 +159,7 @@ def fit(
         "seed": seed,
         "classes": classes,
         "output": output,
-        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding, where),
+        "reading": _reading(smiles_options, frame, decimals, separator, encoding, where),
     }
     return _report(_lib.fit, options, progress)
 
@@ -166,6 +173,9 @@ def mine(
     frame: Frame = "keep",
     smiles_of: Path | None = None,
     property: str | None = None,
+    name_property: str | None = None,
+    name_column: str | None = None,
+    smiles_column: str | None = None,
     open_stereo: OpenStereo = "keep",
     where: str | Iterable[str] = (),
     encoding: EncodingLike | None = None,
@@ -185,7 +195,8 @@ def mine(
         frame: coordinates as in the file (``keep``), with the centre of mass at the origin and the principal
             axes on x, y, z (``principal``), or with the first heavy atom of the text at the origin, the second on x,
             and the next one off their line in the plane of x and y (``first-atoms``).
-        smiles_of, property, open_stereo, where, encoding, decimals, separator, progress: as in `fit`.
+        smiles_of, property, name_property, name_column, smiles_column, open_stereo, where, encoding, decimals,
+            separator, progress: as in `fit`.
 
     Returns:
         ``conformers``, ``molecules``, ``blocks``, ``axes`` (a dict per axis, lengths in Å), ``by_size``,
@@ -194,12 +205,13 @@ def mine(
     Raises:
         DriftError: if an input cannot be read or contains no conformer, or the store cannot be written.
     """
+    smiles_options = _smiles(smiles_of, property, name_property, name_column, smiles_column, open_stereo)
     options = {
         "inputs": _paths(inputs),
         "output": output,
         "check": check,
         "list": list,
-        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding, where),
+        "reading": _reading(smiles_options, frame, decimals, separator, encoding, where),
     }
     return _report(_lib.mine, options, progress)
 
@@ -210,6 +222,9 @@ def encode(
     *,
     smiles_of: Path | None = None,
     property: str | None = None,
+    name_property: str | None = None,
+    name_column: str | None = None,
+    smiles_column: str | None = None,
     open_stereo: OpenStereo = "keep",
     where: str | Iterable[str] = (),
     frame: Frame = "keep",
@@ -234,8 +249,8 @@ def encode(
             its conformer counted (``clip``), or the conformer is skipped (``skip``).
         drop: kinds of flawed conformers to leave out, counted in ``dropped``: ``duplicate-text``,
             ``duplicate-conformer``, ``coincident-atoms``, ``short-bond``, ``long-bond``, ``fragments``, ``stereo``.
-        smiles_of, property, open_stereo, where, frame, encoding, decimals, separator, progress: as in `fit` and
-            `mine`.
+        smiles_of, property, name_property, name_column, smiles_column, open_stereo, where, frame, encoding, decimals,
+            separator, progress: as in `fit` and `mine`.
 
     Returns:
         ``conformers`` that were encoded, ``skipped``, ``skipped_by_reason``, ``skipped_records``,
@@ -244,10 +259,11 @@ def encode(
     Raises:
         DriftError: if an input cannot be read or contains no conformer, or the output cannot be written.
     """
+    smiles_options = _smiles(smiles_of, property, name_property, name_column, smiles_column, open_stereo)
     options = {
         "inputs": _paths(inputs),
         "output": output,
-        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, separator, encoding, where),
+        "reading": _reading(smiles_options, frame, decimals, separator, encoding, where),
         "input_encoding": _named(input_encoding),
         "out_of_range": out_of_range,
         "drop": [drop] if isinstance(drop, str) else list(drop),
@@ -393,6 +409,9 @@ def train_tokenizer(
     frame: Frame = "keep",
     smiles_of: Path | None = None,
     property: str | None = None,
+    name_property: str | None = None,
+    name_column: str | None = None,
+    smiles_column: str | None = None,
     open_stereo: OpenStereo = "keep",
     where: str | Iterable[str] = (),
     decimals: int | None = None,
@@ -425,7 +444,8 @@ def train_tokenizer(
             written too.
         seed: the seed of the search.
         frame: the frame of coordinates, as in `mine`.
-        smiles_of, property, open_stereo, where, decimals, progress: as in `fit`.
+        smiles_of, property, name_property, name_column, smiles_column, open_stereo, where, decimals, progress: as in
+            `fit`.
 
     Returns:
         ``new_tokens``, ``tokens_per_block``, ``drift``, ``range_angstrom``, ``coverage``, ``lower_bound``,
@@ -434,6 +454,7 @@ def train_tokenizer(
     Raises:
         DriftError: if the base cannot be extended, the aim cannot be reached, or options contradict each other.
     """
+    smiles_options = _smiles(smiles_of, property, name_property, name_column, smiles_column, open_stereo)
     options = {
         "base": None if base is None else tokenizer_source(base),
         "output": output,
@@ -450,7 +471,7 @@ def train_tokenizer(
         "corpus": _paths(corpus),
         "model": model,
         "seed": seed,
-        "reading": _reading(smiles_of, property, open_stereo, frame, decimals, None, encoding, where),
+        "reading": _reading(smiles_options, frame, decimals, None, encoding, where),
     }
     return _report(_lib.train_tokenizer, options, progress)
 
@@ -520,9 +541,7 @@ def _paths(paths: Paths) -> list[str]:
 
 
 def _reading(
-    smiles_of: Path | None,
-    property: str | None,
-    open_stereo: OpenStereo,
+    smiles: dict[str, Any],
     frame: Frame,
     decimals: int | None,
     separator: Separator | None,
@@ -530,13 +549,25 @@ def _reading(
     where: str | Iterable[str] = (),
 ) -> dict[str, Any]:
     blocks = {"encoding": _named(encoding), "decimals": decimals, "separator": separator}
+    return {"smiles": smiles, "rows": _conditions(where), "frame": frame, "blocks": blocks}
+
+
+def _smiles(
+    smiles_of: Path | None,
+    property: str | None,
+    name_property: str | None,
+    name_column: str | None,
+    smiles_column: str | None,
+    open_stereo: OpenStereo,
+) -> dict[str, Any]:
+    """Where the SMILES of molecules without text come from."""
     return {
         "smiles_of": smiles_of,
         "property": property,
+        "name_property": name_property,
+        "name_column": name_column,
+        "smiles_column": smiles_column,
         "open_stereo": open_stereo,
-        "rows": _conditions(where),
-        "frame": frame,
-        "blocks": blocks,
     }
 
 

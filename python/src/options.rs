@@ -6,6 +6,7 @@ use std::sync::Arc;
 use drift::audit::MissingPolicy;
 use drift::checkpoint::{RequiredFiles, locate};
 use drift::chem::Isotopes;
+use drift::corpus::names::ColumnChoice;
 use drift::corpus::{Frame, Names, OpenStereo, ReadOptions, RowFilter, SmilesSource};
 use drift::design::{Base, BaseFiles};
 use drift::encoding::{Encoding, EncodingRequest, Precision, Reading, TrailingZeros};
@@ -117,14 +118,43 @@ impl BlockOptions {
     }
 }
 
+/// The options for the SMILES of molecules without text.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct SmilesOptions {
+    /// A file of SMILES by name.
+    smiles_of: Option<PathBuf>,
+    property: Option<String>,
+    name_property: Option<String>,
+    name_column: Option<String>,
+    smiles_column: Option<String>,
+    open_stereo: String,
+}
+
+impl SmilesOptions {
+    fn source(&self, job: &Job) -> Result<SmilesSource> {
+        let words = [("keep", OpenStereo::Keep), ("skip", OpenStereo::Skip)];
+        let open_stereo = choice("open_stereo", &self.open_stereo, &words)?;
+        let columns = ColumnChoice {
+            name: self.name_column.as_deref().map(Into::into),
+            smiles: self.smiles_column.as_deref().map(Into::into),
+        };
+        let names = self.smiles_of.as_deref().map(|path| Names::with_columns(path, &columns, job));
+        Ok(SmilesSource {
+            names: names.transpose()?.map(Arc::new),
+            property: self.property.as_deref().map(Into::into),
+            name_property: self.name_property.as_deref().map(Into::into),
+            open_stereo,
+            ..SmilesSource::default()
+        })
+    }
+}
+
 /// The options for reading conformers.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct ReadingOptions {
-    /// A file of SMILES by name.
-    pub(crate) smiles_of: Option<PathBuf>,
-    property: Option<String>,
-    open_stereo: String,
+    smiles: SmilesOptions,
     rows: Vec<String>,
     frame: String,
     blocks: BlockOptions,
@@ -138,7 +168,7 @@ impl ReadingOptions {
 
     /// Returns the files that these options name.
     pub(crate) fn files(&self) -> RunFiles {
-        RunFiles::new().reads_all(&self.smiles_of).reads_all(self.blocks.file())
+        RunFiles::new().reads_all(&self.smiles.smiles_of).reads_all(self.blocks.file())
     }
 
     /// Returns the requested parts of an encoding.
@@ -148,17 +178,7 @@ impl ReadingOptions {
 
     /// Returns the source of the SMILES of molecules without text.
     pub(crate) fn smiles(&self, job: &Job) -> Result<SmilesSource> {
-        let words = [("keep", OpenStereo::Keep), ("skip", OpenStereo::Skip)];
-        let open_stereo = choice("open_stereo", &self.open_stereo, &words)?;
-        let names = self.smiles_of.as_deref().map(|path| Names::read(path, job)).transpose()?.map(Arc::new);
-        Ok(SmilesSource {
-            names,
-            whole: None,
-            property: self.property.as_deref().map(Into::into),
-            name_property: None,
-            open_stereo,
-            ..SmilesSource::default()
-        })
+        self.smiles.source(job)
     }
 
     /// Returns all options for reading.

@@ -44,6 +44,19 @@ def promised(wheel: str) -> tuple[int, ...] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
+#: Kinds of machines by their numbers in an ELF file.
+MACHINES = {62: "x86_64", 183: "aarch64"}
+
+
+def machine(binary: bytes) -> str | None:
+    """The kind of machine that an ELF file is for, if it is one that is known.
+
+    >>> machine(b"\\x7fELF" + bytes(14) + b"\\xb7\\x00")
+    'aarch64'
+    """
+    return MACHINES.get(int.from_bytes(binary[18:20], "little")) if binary.startswith(b"\x7fELF") else None
+
+
 def check(path: Path) -> str:
     """What is wrong ends the program; else what there is, in a line."""
     with zipfile.ZipFile(path) as wheel:
@@ -58,12 +71,15 @@ def check(path: Path) -> str:
         )
         binaries = [extension, *(name for name in names if name.endswith(".data/scripts/drift"))]
         needed = max(glibc(wheel.read(name)) for name in binaries)
+        machines = {machine(wheel.read(name)) for name in binaries}
         modes = {name: wheel.getinfo(name).external_attr >> 16 for name in binaries[1:]}
         assert all(mode & 0o111 == 0o111 for mode in modes.values()), f"{modes}: not executable"
     size, most = path.stat().st_size, promised(path.name)
     limit = MOST_BYTES + PROGRAM_BYTES * (len(binaries) - 1)
     assert size <= limit, f"{path.name}: {size} bytes, more than {limit}"
     assert most is None or needed <= most, f"{path.name}: needs glibc {needed}, promises {most}"
+    kinds = {f"_{one}." in path.name for one in machines if one}
+    assert kinds <= {True}, f"{path.name}: holds binaries of {sorted(map(str, machines))}"
     program = "with" if len(binaries) > 1 else "without"
     version = ".".join(map(str, needed))
     return f"{path.name}: {size / 2**20:.1f} MiB, glibc {version}, {len(names)} files, {program} the program"

@@ -151,6 +151,23 @@ def test_bins_go_through_the_reports(conformers: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.program
+def test_smiles_come_from_the_columns_that_are_named(drift: Drift, tmp_path: Path) -> None:
+    path, names, out = tmp_path / "frames.xyz", tmp_path / "names.csv", tmp_path / "out.jsonl"
+    atoms = ["C 0 0 0", "O 1.4 0 0", "H -0.4 1 0", "H -0.4 -0.5 0.9", "H -0.4 -0.5 -0.9", "H 1.7 0.9 0"]
+    path.write_text("\n".join(["6", "mol: A kind: x", *atoms, ""]))
+    names.write_text("# by hand\nID;Mol ID;Structure;smiles\n1;A;CO;N\n")
+    columns = {"name_property": "mol", "name_column": "mol id", "smiles_column": "structure"}
+    [record] = moldrift.encode(path, smiles_of=names, **columns).records
+    assert record["canonical_smiles"] == "CO"
+    options = [word for name, value in columns.items() for word in (f"--{name.replace('_', '-')}", value)]
+    assert drift("encode", path, "--smiles", names, *options, "-o", out).returncode == 0
+    assert [json.loads(line) for line in out.read_text().splitlines()] == [record]
+    assert moldrift.mine(path, smiles_of=names, **columns).conformers == 1
+    with pytest.raises(moldrift.DriftError, match="choose from `ID`, `Mol ID`, `Structure`"):
+        moldrift.encode(path, smiles_of=names, smiles_column="none")
+
+
+@pytest.mark.program
 def test_audit_is_the_programs(drift: Drift, tmp_path: Path) -> None:
     records = [
         {"smiles": "CO", "text": "[CONFORMER][C]<0.5170,1.2034,0.0131>[O]<1.2218,0.0415,0.1142>[/CONFORMER]"},

@@ -207,7 +207,7 @@ pub fn likelihood_table(report: &EvalReport) -> Table {
         let nats = scored.nats_per_conformer;
         let interval = |mean: &Mean, signs: bool| match mean.interval {
             None => "-".to_owned(),
-            Some(Interval { low, high }) if signs => format!("{low:+.1} to {high:+.1}"),
+            Some(Interval { low, high }) if signs => format!("{} to {}", signed(low, 1), signed(high, 1)),
             Some(Interval { low, high }) => format!("{low:.1} to {high:.1}"),
         };
         let mut cells = vec![

@@ -1,5 +1,6 @@
 //! Rows of texts compared with a base row, as one forest plot and one table that a reader can open.
 
+use super::format::signed;
 use super::html::Section;
 use super::plot::{Forest, ForestMeasure, ForestPanel, ForestRow, forest};
 use super::table::Table;
@@ -12,8 +13,9 @@ const LENGTHS: [ComparedFigure; 3] =
     [ComparedFigure::BondLengthError, ComparedFigure::MatPrecision, ComparedFigure::MatRecall];
 
 /// The figures that are shares.
-const SHARES: [ComparedFigure; 9] = [
+const SHARES: [ComparedFigure; 10] = [
     ComparedFigure::Passed,
+    ComparedFigure::Valid,
     ComparedFigure::GraphMismatch,
     ComparedFigure::ParseFailures,
     ComparedFigure::NoEos,
@@ -145,10 +147,7 @@ struct Decimals {
 impl Decimals {
     fn write(self, value: f64) -> String {
         let places = self.count;
-        // A negative zero would say that something is less.
-        let scale = 10f64.powi(places as i32);
-        let value = (value * scale).round() / scale + 0.0;
-        if self.signed { format!("{value:+.places$}") } else { format!("{value:.places$}") }
+        if self.signed { signed(value, places) } else { format!("{value:.places$}") }
     }
 }
 
@@ -201,10 +200,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_no_negative_zero() {
+    fn zero_has_no_sign() {
         let signed = Decimals { count: 3, signed: true };
-        let written = [-0.0001, 0.0, 0.0004, -0.0126].map(|value| signed.write(value));
-        assert_eq!(written, ["+0.000", "+0.000", "+0.000", "-0.013"]);
+        let written = [-0.0001, 0.0, 0.0004, 0.0006, -0.0126].map(|value| signed.write(value));
+        assert_eq!(written, ["0.000", "0.000", "0.000", "+0.001", "-0.013"]);
         assert_eq!(Decimals { count: 2, signed: false }.write(1.006), "1.01");
     }
 }

@@ -2,6 +2,7 @@
 
 use drift_core::encoding::Encoding;
 use drift_data::stats::Interval;
+pub use drift_data::stats::{signed, unsigned_zero};
 
 /// Returns the name of an encoding: `fixed dialect`, `binned-v2:-13,13,0.104`.
 pub fn encoding_name(encoding: Encoding) -> String {
@@ -126,19 +127,6 @@ pub fn number(value: f64) -> String {
         m if m >= 0.09995 => format!("{value:.3}"),
         _ => unsigned_zero(format!("{value:.4}")),
     }
-}
-
-/// Removes the sign from a number that rounds to zero: `-0.00` would look like a value below zero.
-pub(super) fn unsigned_zero(text: String) -> String {
-    match text.strip_prefix(['+', '-']) {
-        Some(digits) if digits.bytes().all(|byte| matches!(byte, b'0' | b'.')) => digits.to_owned(),
-        _ => text,
-    }
-}
-
-/// Returns a difference with its sign, or without one if it rounds to zero.
-pub fn signed(value: f64, decimals: usize) -> String {
-    unsigned_zero(format!("{value:+.decimals$}"))
 }
 
 /// Returns two decimals, and no sign before zero.

@@ -1,7 +1,7 @@
 //! Rows of texts compared with a base row, as tables.
 
 use super::audit_view::share;
-use super::format::{encoding_name, number, or_dash, percent, thousands};
+use super::format::{encoding_name, number, or_dash, percent, signed, thousands};
 use super::table::Table;
 use drift_data::audit::chemistry::ChemistryReport;
 use drift_data::audit::pairs::PairedComparison;
@@ -153,6 +153,7 @@ fn speed(pair: &PairedComparison) -> String {
 
 fn difference(mean: Option<Mean>) -> String {
     let Some(Mean { mean, interval, .. }) = mean else { return "-".to_owned() };
-    let interval = interval.map(|Interval { low, high }| format!(" [{low:+.3}, {high:+.3}]"));
-    format!("{mean:+.3}{}", interval.unwrap_or_default())
+    let interval =
+        interval.map(|Interval { low, high }| format!(" [{}, {}]", signed(low, 3), signed(high, 3)));
+    format!("{}{}", signed(mean, 3), interval.unwrap_or_default())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::audit_view::share;
-use super::format::{counted, or_dash, percent, thousands};
+use super::format::{counted, or_dash, percent, signed, thousands};
 use super::table::Table;
 use drift_core::skeleton::FaultKind;
 use drift_data::audit::skeletons::{CLOSE_ANGSTROM, SkeletonReport};
@@ -161,7 +161,7 @@ fn comparisons(report: &SkeletonReport) -> Option<Table> {
         let same = format!("{} of {}", thousands(row.identical), counted(row.passed_without, "text"));
         table.note(format!("{}: {same} that pass in {base} are the same", row.row));
         if let Some(mean) = &row.shortest_difference_angstrom {
-            let shown = format!("{:+.4} Å over {}", mean.mean, counted(mean.items as u64, "prompt"));
+            let shown = format!("{} Å over {}", signed(mean.mean, 4), counted(mean.items as u64, "prompt"));
             table.note(format!("{}: the shortest distance differs by {shown}", row.row));
         }
     }
@@ -170,7 +170,7 @@ fn comparisons(report: &SkeletonReport) -> Option<Table> {
 
 /// Returns a difference of shares in percentage points.
 fn points(difference: f64) -> String {
-    format!("{:+.1}", 100.0 * difference)
+    signed(100.0 * difference, 1)
 }
 
 fn examples(report: &SkeletonReport) -> Option<Table> {

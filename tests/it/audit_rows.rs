@@ -109,6 +109,47 @@ fn assert_same_figures(generation: &str, dialect: &str) -> Vec<Value> {
     runs.clone()
 }
 
+/// The mask that knows geometry makes texts valid, which passing texts alone do not tell. Advice speaks for it, if its gain is no chance.
+#[test]
+fn valid_texts_are_weighed() {
+    let folder = Folder::new();
+    folder
+        .line("generate --samples 16 --generations 2 --lp none,automaton,geometry --quiet -o texts.jsonl")
+        .done();
+    let report = folder.line("audit texts.jsonl --against-row none --json").done().json();
+    let runs = report["runs"].as_array().unwrap();
+    let valid = runs.iter().map(|run| run["valid"].as_f64().unwrap() / run["samples"].as_f64().unwrap());
+    let [none, automaton, geometry] = <[f64; 3]>::try_from(valid.collect::<Vec<_>>()).unwrap();
+    assert!(geometry > automaton + 0.3, "{automaton} {geometry}");
+    let pairs = report["comparisons"].as_array().unwrap();
+    let figure = |pair: &Value| {
+        let all = pair["figures"].as_array().unwrap();
+        all.iter().find(|found| found["figure"] == "valid").unwrap().clone()
+    };
+    let near = |found: &Value, expected: [f64; 2]| {
+        let [without, with] = ["without", "with"].map(|name| found[name].as_f64().unwrap());
+        let difference = found["difference"].as_f64().unwrap();
+        assert!((without - expected[0]).abs() + (with - expected[1]).abs() < 1e-12, "{found}");
+        assert!((difference - expected[1] + expected[0]).abs() < 1e-12, "{found}");
+    };
+    near(&figure(&pairs[0]), [none, automaton]);
+    near(&figure(&pairs[1]), [none, geometry]);
+    near(&pairs[1]["valid_against_automaton"], [automaton, geometry]);
+    assert!(pairs[0].get("valid_against_automaton").is_none());
+    let advice = report["advice"][0].as_str().unwrap();
+    assert!(advice.contains("use `geometry`: "), "{advice}");
+    assert!(advice.contains(&format!("{} of 32 texts are valid instead of ", 32.0 * geometry)), "{advice}");
+    assert!(advice.ends_with("so a part of `valid` is by construction."), "{advice}");
+
+    // Of a single molecule there is no interval.
+    let lines = rows(&folder.read("texts.jsonl")).split_off(1);
+    let first = lines[0]["smiles"].clone();
+    let few = lines.iter().filter(|line| line["smiles"] == first).map(|line| format!("{line}\n"));
+    folder.file("few.jsonl", few.collect::<String>());
+    let report = folder.line("audit few.jsonl --against-row none --json").done().json();
+    assert!(!report["advice"].to_string().contains("use `geometry`"), "{}", report["advice"]);
+}
+
 /// Texts in the words of an engine: no label, a field of another name, or a file for each processor.
 #[test]
 fn rows_are_named_by_any_field_or_by_the_file() {

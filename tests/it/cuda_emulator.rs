@@ -30,8 +30,8 @@ pub(crate) enum Checks {
     All,
 }
 
-/// The program of `source`, compiled once with such options; none if there is no compiler for C++.
-fn program(source: &str, kernel_options: &[String], checks: Checks) -> Option<PathBuf> {
+/// The program of `source`, compiled once with such options.
+fn program(source: &str, kernel_options: &[String], checks: Checks) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let compiler = compiler().expect("build.rs has these tests ignored without a C++ compiler");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda");
@@ -73,7 +73,7 @@ fn program(source: &str, kernel_options: &[String], checks: Checks) -> Option<Pa
         std::fs::remove_file(object).unwrap();
         std::fs::rename(made, &program).unwrap();
     }
-    Some(program)
+    program
 }
 
 /// A number that lies in device memory as it does here.
@@ -112,8 +112,8 @@ pub(crate) fn argument<T: Plain>(value: T) -> Vec<u8> {
 }
 
 impl Emulator {
-    /// Starts one; none if there is no compiler. With `DRIFT_CHECKED` it is one that checks.
-    pub(crate) fn start(shape: KernelShape) -> Option<Self> {
+    /// Starts one. With `DRIFT_CHECKED` it is one that checks.
+    pub(crate) fn start(shape: KernelShape) -> Self {
         match std::env::var_os("DRIFT_CHECKED") {
             Some(_) => Emulator::checked(shape),
             None => Emulator::of(&KernelShape::source(), &shape.options(), Checks::None),
@@ -121,20 +121,20 @@ impl Emulator {
     }
 
     /// One that ends with the first fault of a kernel.
-    pub(crate) fn checked(shape: KernelShape) -> Option<Self> {
+    pub(crate) fn checked(shape: KernelShape) -> Self {
         Emulator::of(&KernelShape::source(), &shape.options(), Checks::All)
     }
 
     /// One of other kernels.
-    pub(crate) fn of(source: &str, options: &[String], checks: Checks) -> Option<Self> {
-        let mut child = Command::new(program(source, options, checks)?)
+    pub(crate) fn of(source: &str, options: &[String], checks: Checks) -> Self {
+        let mut child = Command::new(program(source, options, checks))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
-        Some(Emulator { child, stdin, stdout })
+        Emulator { child, stdin, stdout }
     }
 
     /// What it wrote before it ended.

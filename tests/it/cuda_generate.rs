@@ -62,14 +62,14 @@ fn numbers(tensor: &Tensor) -> Vec<f32> {
 }
 
 impl EmulatedGpu {
-    fn start(config: &Config, how: How) -> Option<Self> {
+    fn start(config: &Config, how: How) -> Self {
         let shape = KernelShape::from_config(config, false).unwrap();
         let mut emulator = match how.is_checked {
             true => Emulator::checked(shape),
             false => Emulator::start(shape),
-        }?;
+        };
         emulator.order(how.order);
-        Some(EmulatedGpu::of(emulator, how.can_record))
+        EmulatedGpu::of(emulator, how.can_record)
     }
 
     /// One of other kernels.
@@ -275,15 +275,14 @@ fn on_the_device(
     prompts: &[Prompt],
     options: &Options,
     how: How,
-) -> Option<GenerationResult> {
-    EmulatedGpu::start(config, how)?;
-    let start = || -> drift::Result<Box<dyn Gpu>> { Ok(Box::new(EmulatedGpu::start(config, how).unwrap())) };
+) -> GenerationResult {
+    let start = || -> drift::Result<Box<dyn Gpu>> { Ok(Box::new(EmulatedGpu::start(config, how))) };
     // A device that cannot record says so when it is asked.
     let steps = KernelSteps::default();
     let steps = if how.own_products { steps } else { steps.with_cublas() };
     // What is compared here need not be checked before.
     let options = Options { self_check: SelfChecking::OFF, ..options.clone() };
-    Some(engine.generate_on(&start, (prompts, &options), steps, &Job::default()).unwrap())
+    engine.generate_on(&start, (prompts, &options), steps, &Job::default()).unwrap()
 }
 
 #[test]
@@ -303,7 +302,7 @@ fn texts_under_the_automaton_are_those_of_the_cpu() {
             let prompts = prompts_of(&processor, most, lengths);
             let options = Options { batch, sampling, seed: 3, ..Options::default() };
             let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
-            let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
+            let found = on_the_device(&mut engine, &config, &prompts, &options, how);
             assert_eq!(engine.note(), None);
             assert_eq!(found.samples, expected.samples, "{tokenizer}, {batch}");
             let (found, expected) = (found.counts, expected.counts);
@@ -350,7 +349,7 @@ fn texts_in_bins_and_codes_are_those_of_the_cpu() {
             let options = Options { batch, sampling, seed: 3, ..Options::default() };
             let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
             let how = How { can_record: true, ..How::default() };
-            let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
+            let found = on_the_device(&mut engine, &config, &prompts, &options, how);
             assert_eq!(found.samples, expected.samples, "{encoding:?}");
             let counts = found.counts;
             assert_eq!(
@@ -376,7 +375,7 @@ fn texts_without_a_logit_processor_are_those_of_the_cpu() {
         let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
         for own_products in [false, true] {
             let how = How { own_products, can_record: true, ..How::default() };
-            let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
+            let found = on_the_device(&mut engine, &config, &prompts, &options, how);
             assert_eq!(found.samples, expected.samples);
             assert_eq!(found.counts.kernel_steps, found.counts.decode_steps);
             assert_eq!(found.counts.head_rows % config.vocab_size as u64, 0);
@@ -398,7 +397,7 @@ fn generations_neither_stray_nor_race() {
         let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
         for own_products in [false, true] {
             let how = How { own_products, can_record: true, order: MIXED, is_checked: true };
-            let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
+            let found = on_the_device(&mut engine, &config, &prompts, &options, how);
             assert_eq!(found.samples, expected.samples);
         }
     }
@@ -419,7 +418,7 @@ fn draws_under_masks_of_the_host_are_those_of_the_cpu() {
         let options = Options { batch: 3, sampling: Sampling::QWEN3, seed: 3, ..Options::default() };
         let expected = engine.generate(&prompts, &options, &Job::default()).unwrap();
         let how = How { can_record: true, ..How::default() };
-        let Some(found) = on_the_device(&mut engine, &config, &prompts, &options, how) else { return };
+        let found = on_the_device(&mut engine, &config, &prompts, &options, how);
         assert_eq!(found.samples, expected.samples, "{kind:?}");
         assert_eq!(found.counts, expected.counts, "{kind:?}");
         assert_eq!(engine.note(), None);

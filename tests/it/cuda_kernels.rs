@@ -39,13 +39,13 @@ struct Bench {
 }
 
 impl Bench {
-    fn start(shape: KernelShape) -> Option<Self> {
-        Some(Bench::of(Emulator::start(shape)?, shape))
+    fn start(shape: KernelShape) -> Self {
+        Bench::of(Emulator::start(shape), shape)
     }
 
     /// One that ends with the first fault of a kernel.
-    fn checked(shape: KernelShape) -> Option<Self> {
-        Some(Bench::of(Emulator::checked(shape)?, shape))
+    fn checked(shape: KernelShape) -> Self {
+        Bench::of(Emulator::checked(shape), shape)
     }
 
     fn of(emulator: Emulator, shape: KernelShape) -> Self {
@@ -140,7 +140,7 @@ impl Bench {
 /// Runs `test` for every shape in every order, and says how far off the kernels were.
 fn each_shape(test: impl Fn(&mut Bench)) {
     for shape in SHAPES {
-        let Some(mut bench) = Bench::start(shape) else { return };
+        let mut bench = Bench::start(shape);
         for order in ORDERS.into_iter().chain([MIXED]) {
             bench.emulator.order(order);
             test(&mut bench);
@@ -567,7 +567,7 @@ fn check_pack(bench: &mut Bench, count: usize, slots: usize, seed: u64) {
 #[test]
 #[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn slots_are_laid_out_as_by_a_loop() {
-    let Some(mut bench) = Bench::start(SHAPES[0]) else { return };
+    let mut bench = Bench::start(SHAPES[0]);
     for order in ORDERS.into_iter().chain([MIXED]) {
         bench.emulator.order(order);
         for (seed, (rows, slots)) in
@@ -643,7 +643,7 @@ fn check_any(bench: &mut Bench, known: usize, sampling: &Sampling, excluded: &[u
 #[test]
 #[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn draws_from_whole_vocabularies_are_those_of_the_cpu() {
-    let Some(mut bench) = Bench::start(SHAPES[0]) else { return };
+    let mut bench = Bench::start(SHAPES[0]);
     let presets =
         ["greedy", "qwen3", "top-p-0.8-t1.2", "top-p-0.4-t1.0", "min-p-0.05-t0.8", "top-p-1.0-t1.4"];
     let sampling = |name: &&str| Sampling::preset(name).unwrap();
@@ -663,7 +663,7 @@ fn draws_from_whole_vocabularies_are_those_of_the_cpu() {
 #[test]
 #[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn logits_that_are_no_numbers_end_a_row() {
-    let Some(mut bench) = Bench::start(SHAPES[0]) else { return };
+    let mut bench = Bench::start(SHAPES[0]);
     for (logits, expected) in [
         ([f32::NAN, 1.0], RowEnd::NotFinite),
         ([f32::NEG_INFINITY, f32::NEG_INFINITY], RowEnd::NotFinite),
@@ -691,7 +691,7 @@ fn logits_that_are_no_numbers_end_a_row() {
 #[test]
 #[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn launches_that_a_kernel_does_not_take_trap() {
-    let Some(mut bench) = Bench::start(SHAPES[0]) else { return };
+    let mut bench = Bench::start(SHAPES[0]);
     let batch = batch_of(&mut bench, &[(1, 0, true), (1, 0, true)]);
     let out = bench.emulator.allocate(64);
     // One slot for two rows that run.
@@ -728,7 +728,7 @@ fn everything(bench: &mut Bench, texts: &Sample) {
 fn kernels_neither_stray_nor_race() {
     let texts = Sample::new();
     for shape in [SHAPES[0], SHAPES[3], SHAPES[4], SHAPES[6]] {
-        let Some(mut bench) = Bench::checked(shape) else { return };
+        let mut bench = Bench::checked(shape);
         bench.emulator.order(MIXED);
         everything(&mut bench, &texts);
     }
@@ -739,11 +739,11 @@ fn kernels_neither_stray_nor_race() {
 #[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
 fn a_barrier_that_is_left_out_shows() {
     let texts = Sample::new();
-    let Some(mut bench) = Bench::checked(SHAPES[0]) else { return };
+    let mut bench = Bench::checked(SHAPES[0]);
     everything(&mut bench, &texts);
     let barriers = bench.emulator.barriers();
     let shows = |barrier: &&String| {
-        let mut bench = Bench::checked(SHAPES[0]).unwrap();
+        let mut bench = Bench::checked(SHAPES[0]);
         bench.emulator.leave_out(barrier);
         catch_unwind(AssertUnwindSafe(|| everything(&mut bench, &texts))).is_err()
     };

@@ -177,10 +177,10 @@ impl Case {
     }
 }
 
-/// The emulator of a case, if there is a compiler.
-fn emulated(config: &Config, can_record: bool) -> Option<EmulatedGpu> {
-    let emulator = Emulator::start(KernelShape::from_config(config, false).unwrap())?;
-    Some(EmulatedGpu::of(emulator, can_record))
+/// The emulator of a case.
+fn emulated(config: &Config, can_record: bool) -> EmulatedGpu {
+    let emulator = Emulator::start(KernelShape::from_config(config, false).unwrap());
+    EmulatedGpu::of(emulator, can_record)
 }
 
 fn identity(kernels: &str) -> GpuIdentity {
@@ -215,7 +215,7 @@ fn what_is_sound_passes_and_is_checked_once() {
         let begun = |told: Told, checking: &SelfChecking| {
             let told = Arc::new(told);
             let start = || -> drift::Result<Box<dyn Gpu>> {
-                Ok(Box::new(Watched { inner: emulated(&case.config, true).unwrap(), told: told.clone() }))
+                Ok(Box::new(Watched { inner: emulated(&case.config, true), told: told.clone() }))
             };
             let (found, engine) = case.run(&start, checking);
             assert_eq!(engine.note(), None, "{name}");
@@ -228,9 +228,6 @@ fn what_is_sound_passes_and_is_checked_once() {
             assert_eq!((check.verdict, &check.problem), (Verdict::Passed, &None), "{name}");
             (check, uses)
         };
-        if emulated(&case.config, true).is_none() {
-            return;
-        }
         let (first, with_check) = checked("a");
         eprintln!(
             "{name}: {} rows, {} choices, {} drawn; differences of {:.1e} at most, {:.1e} by mean, {:.1e} allowed; {:.2} s",
@@ -283,7 +280,6 @@ fn planted_faults_end_in_texts_of_candle() {
     let kernels = format!("-DKERNELS_OF_PROGRAM(each)={} {}", own.join(" "), names.join(" "));
     let options = [&shape.options()[..], &["-Wno-unused".to_owned(), kernels]].concat();
     let source = format!("{}#line 1 \"faults.cu\"\n{}", KernelShape::source(), crate::cuda_checks::FAULTS);
-    let Some(_) = Emulator::of(&source, &options, Checks::All) else { return };
     macro_rules! planted {
         ($($at:literal)*) => {
             [$(|emulator: &mut Emulator| plant(emulator, $at)),*]
@@ -297,7 +293,7 @@ fn planted_faults_end_in_texts_of_candle() {
         .map(|at| {
             let (name, .., said) = FAULTY[at];
             let start = || -> drift::Result<Box<dyn Gpu>> {
-                let emulator = Emulator::of(&source, &options, Checks::All).unwrap();
+                let emulator = Emulator::of(&source, &options, Checks::All);
                 let planted =
                     Planted { behind: behind[at % behind.len()], use_number: 2 + at % 5, what: all[at] };
                 Ok(Box::new(EmulatedGpu::of(emulator, at % 2 == 0).planting(planted)))
@@ -399,7 +395,6 @@ fn kernels_that_compute_something_else_end_in_texts_of_candle() {
     // As long as texts may be here, attention goes over positions more than once.
     let case = Case::new(ProcessorKind::Automaton, "qwen-like", 64, 4, 300);
     let shape = KernelShape::from_config(&case.config, false).unwrap();
-    let Some(_) = Emulator::start(shape) else { return };
     let found: Vec<String> = WRONG
         .into_par_iter()
         .map(|(file, from, to)| {
@@ -409,7 +404,7 @@ fn kernels_that_compute_something_else_end_in_texts_of_candle() {
             let source = format!("{}{}", &source[..begin], source[begin..].replacen(from, to, 1));
             let options = [&shape.options()[..], &["-Wno-unused".to_owned()]].concat();
             let start = || -> drift::Result<Box<dyn Gpu>> {
-                Ok(Box::new(EmulatedGpu::of(Emulator::of(&source, &options, Checks::None).unwrap(), true)))
+                Ok(Box::new(EmulatedGpu::of(Emulator::of(&source, &options, Checks::None), true)))
             };
             let (found, engine) = case.run(&start, &SelfChecking::default());
             let check = found.self_check.unwrap();
@@ -429,13 +424,10 @@ fn every_call_that_fails_ends_in_texts_of_candle() {
     let config = config(true, 64, vocab("qwen-like"));
     let case =
         Case::of(config, prompts_of(&processor(ProcessorKind::Automaton, "qwen-like"), 12, [2, 260, 12]), 2);
-    if emulated(&case.config, true).is_none() {
-        return;
-    }
     let run = |told: &Arc<Told>, check: &SelfChecking| {
         let start = || -> drift::Result<Box<dyn Gpu>> {
             told.call("start")?;
-            Ok(Box::new(Watched { inner: emulated(&case.config, true).unwrap(), told: told.clone() }))
+            Ok(Box::new(Watched { inner: emulated(&case.config, true), told: told.clone() }))
         };
         let (found, engine) = case.run(&start, check);
         (found, engine.note().map(str::to_owned))
@@ -484,12 +476,11 @@ fn every_call_that_fails_ends_in_texts_of_candle() {
 fn who_insists_has_the_kernels_or_an_error_and_evidence_is_kept() {
     let case = Case::new(ProcessorKind::Automaton, "qwen-like", 64, 3, 24);
     let shape = KernelShape::from_config(&case.config, false).unwrap();
-    let Some(_) = Emulator::start(shape) else { return };
     let source = KernelShape::source().replacen("position + count);", "position);", 1);
     let options = [&shape.options()[..], &["-Wno-unused".to_owned()]].concat();
     // A wrong counter changes no text.
     let start = || -> drift::Result<Box<dyn Gpu>> {
-        Ok(Box::new(EmulatedGpu::of(Emulator::of(&source, &options, Checks::None).unwrap(), true)))
+        Ok(Box::new(EmulatedGpu::of(Emulator::of(&source, &options, Checks::None), true)))
     };
     let folder = Folder::new();
     let evidence = folder.path().join("evidence");

@@ -358,6 +358,10 @@ fn shared_texts(folder: &Folder, name: &str) -> Vec<String> {
     files.into_iter().flat_map(texts).collect()
 }
 
+/// The one tokenizer of [`every_encoding_is_followed_at_length`] that cannot be followed, and its encoding: its token ` 0` joins a digit
+/// with the separator.
+const REFUSED: (&str, &str) = ("roberta", "lines");
+
 /// `.ci/run --all` runs it: 10,000 random texts and walks, and every shared text, of each encoding by each tokenizer.
 #[test]
 #[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
@@ -390,10 +394,9 @@ fn every_encoding_is_followed_at_length() {
         let with_bins = with_bins.iter().filter(|_| name.starts_with("binned-v2"));
         let tokenizers: Vec<&Arc<Tokenizer>> = all.iter().chain(with_bins).collect();
         let pass = |tokenizer: &&Arc<Tokenizer>| {
-            let Ok(processor) = AutomatonProcessor::new((*tokenizer).clone(), encoding, u32::MAX) else {
-                println!("{name}, {}: refused", tokenizer.name);
-                return;
-            };
+            let processor = AutomatonProcessor::new((*tokenizer).clone(), encoding, u32::MAX);
+            assert_eq!(processor.is_err(), (&*tokenizer.name, name) == REFUSED, "{:?}", processor.err());
+            let Ok(processor) = processor else { return };
             followed_both_ways(tokenizer, encoding, rounds);
             for text in &texts {
                 let parsed = drift::text::parse(text, Reading::new(encoding)).unwrap();

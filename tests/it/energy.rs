@@ -284,14 +284,11 @@ fn texts_are_kept_where_the_program_of_an_evaluation_dies() {
     asked(BY_SQUARES, &list).refused_for("--energy-list -: stdout takes either the tables");
 }
 
-/// The worked example, where xtb is installed: a text that is nearly relaxed has little strain, one that is torn apart has none.
+/// The worked example: a text that is nearly relaxed has little strain, one that is torn apart has none.
 #[test]
 #[cfg_attr(not(has_rdkit), ignore = "needs a Python with rdkit")]
+#[cfg_attr(not(has_xtb), ignore = "needs xtb")]
 fn xtb_finds_the_strain_of_texts() {
-    let is_there = std::process::Command::new("xtb").arg("--version").output().is_ok();
-    if !is_there {
-        return eprintln!("xtb is not installed: eval/energy/xtb.py was not run");
-    }
     let folder = Folder::new();
     texts(&folder);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/energy/xtb.py");

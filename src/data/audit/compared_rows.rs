@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::by_text::{AuditResult, AuditedTexts};
-use super::pairs::{AdvisedRow, ComparedRow, PairedComparison, PairedText, advice, comparison};
+use super::pairs::{
+    AdvisedRow, ComparedRow, PairedComparison, PairedText, advice, comparison, valid_difference,
+};
 use super::request::AuditPlan;
 use super::row_label::{BaseRows, RowLabel};
 use super::runs::{AuditRun, RowMeasure};
@@ -44,8 +46,18 @@ pub(super) fn compare(
 
 /// Returns each row that has a base, compared with it.
 pub(super) fn comparisons(bases: &BaseRows, rows: &[ComparedRow<'_>], seed: u64) -> Vec<PairedComparison> {
-    let with_base = rows.iter().enumerate().filter_map(|(at, row)| Some((row, bases.of_row(at)?)));
-    with_base.map(|(row, base)| comparison(&rows[base], row, bases.rows_beside(base), seed)).collect()
+    let with_base = (0..rows.len()).filter_map(|at| Some((at, bases.of_row(at)?)));
+    let compared = with_base.map(|(at, base)| {
+        let (row, beside) = (&rows[at], bases.rows_beside(base));
+        let is_other = |other: &usize| *other != at && *other != base && rows[*other].label.is_automaton();
+        let automaton =
+            (0..rows.len()).filter(is_other).find(|other| rows[*other].label.model == row.label.model);
+        PairedComparison {
+            valid_against_automaton: automaton.and_then(|other| valid_difference(&rows[other], row, beside)),
+            ..comparison(&rows[base], row, beside, seed)
+        }
+    });
+    compared.collect()
 }
 
 /// Returns the texts of all rows. Molecules and prompts have the same numbers in all rows.

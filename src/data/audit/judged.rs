@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::block_faults::{BlockFault, FaultyBlock, keep};
+use super::chemistry::ConformerChemistry;
 use super::counts::SampleCounts;
 use super::energies::{AnsweredText, EnergyText};
 use super::group::{Checkers, ComparedMolecule, Group, GroupPrompt};
@@ -144,11 +145,18 @@ pub(super) struct TextPairing {
 }
 
 impl TextPairing {
-    fn new(answer: &str, encoding: Encoding, verdict: &TextVerdict, prompt: Option<&str>) -> Self {
+    fn new(
+        answer: &str,
+        encoding: Encoding,
+        verdict: &TextVerdict,
+        prompt: Option<&str>,
+        chemistry: Option<&ConformerChemistry>,
+    ) -> Self {
         let asked = prompt.and_then(|smiles| skeleton::from_smiles(smiles).ok());
         let is_copied = asked.is_some_and(|asked| *asked == *verdict.skeleton);
         let is_well_formed = is_copied && marks(answer, encoding).is_empty();
-        let counts = TextCounts::from_verdict(verdict, is_well_formed);
+        let valid = chemistry.map(ConformerChemistry::is_valid);
+        let counts = TextCounts::from_verdict(verdict, is_well_formed, valid);
         TextPairing { counts, is_copied, answer: answer.into() }
     }
 }
@@ -358,7 +366,7 @@ impl Part {
                     .request
                     .against_row
                     .as_ref()
-                    .map(|_| TextPairing::new(answer, encoding, &judged, prompt)),
+                    .map(|_| TextPairing::new(answer, encoding, &judged, prompt, chemistry.as_ref())),
             });
         }
         Ok(judged)

@@ -89,7 +89,7 @@ pub fn read(path: &Path, reading: &TextReading, job: &Job) -> Result<FileRecords
     let mut opened = io::open(path, job);
     let mut file = Reader::new(path.display().to_string(), reading.asked, reading.row_field.clone());
     let begun = beginning(&mut opened.reader).map_err(fail)?;
-    let first = FirstLine::of(first_line(content(&begun)));
+    let first = FirstLine::of_content(content(&begun));
     let mut rest = stdio::Cursor::new(&*begun).chain(&mut opened.reader);
     match Format::from_prefix(&begun) {
         Some(Format::Table) => read_table(&mut file, &mut rest, rows, job)?,
@@ -216,7 +216,7 @@ fn content(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// Enough of a file to detect its format: its first non-blank line, and the text behind a lone `[`. It is not much longer than the
+/// Enough of a file to detect its format: its first line behind blank ones and comments, and the text behind a lone `[`. It is not much longer than the
 /// longest line.
 fn beginning(reader: &mut dyn BufRead) -> stdio::Result<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -225,7 +225,7 @@ fn beginning(reader: &mut dyn BufRead) -> stdio::Result<Vec<u8>> {
         let n = available.len();
         bytes.extend_from_slice(available);
         reader.consume(n);
-        let start = content(&bytes).trim_ascii_start();
+        let start = table::behind_comments(content(&bytes)).trim_ascii_start();
         let tells = match start.split_first() {
             Some((b'[', behind)) => !behind.trim_ascii_start().is_empty(),
             Some(_) => start.contains(&b'\n'),

@@ -86,6 +86,11 @@ impl RowLabel {
     pub fn is_automaton(&self) -> bool {
         self.lp.as_deref() == Some(ProcessorKind::Automaton.name())
     }
+
+    /// Returns whether the texts were written under the mask that knows geometry.
+    pub(crate) fn is_geometry(&self) -> bool {
+        self.lp.as_deref() == Some(ProcessorKind::Geometry.name())
+    }
 }
 
 /// For each row, the row with which it is compared.

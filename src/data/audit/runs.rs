@@ -316,6 +316,7 @@ impl AuditRun {
             label: self.row.clone(),
             tokenizer: self.generation.get("tokenizer").and_then(Value::as_str),
             counts: &self.counts,
+            chemistry: &self.chemistry,
             geometry: self.geometry.as_ref(),
             times: self.times(),
         }

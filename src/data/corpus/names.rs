@@ -25,7 +25,7 @@ use drift_core::job::{InputHash, Job};
 pub(crate) use layout::leading_smiles;
 pub(super) use layout::smiles_of;
 pub use layout::{ColumnChoice, whole_smiles};
-use layout::{Columns, Layout, NamedSmiles, is_header};
+use layout::{Columns, Layout, NamedSmiles, is_before_layout, is_header};
 
 /// The limit of all names and SMILES together, in bytes.
 const MAX_BYTES: usize = 1 << 30;
@@ -73,8 +73,8 @@ impl Names {
             let text = std::str::from_utf8(line.bytes).map_err(|_| refuse("not UTF-8".to_owned()))?;
             let layout = match &layout {
                 Some(known) => known,
-                // The first non-empty line determines the layout.
-                None if text.trim().is_empty() => continue,
+                // The first line that is no comment determines the layout.
+                None if is_before_layout(text, choice) => continue,
                 None => {
                     let found = layout.insert(Layout::of(text, choice).map_err(refuse)?);
                     if matches!(found, Layout::Columns { .. }) || is_header(text) {
@@ -163,6 +163,8 @@ mod tests {
             "CO |atomProp:0.a.b| the name\n\"[CH4]\" b\n",
             "\"ChEMBL ID\";\"Name\";\"Smiles\"\nthe name;\"\";CO\nb;\"a biological\";[CH4]\nprotein;x;\n",
             "CID,CanonicalSMILES,IsomericSMILES\nthe name,no,CO\nb,no,[CH4] |x|\n",
+            "# of ChEMBL, by mail\n\n#;\nname;smiles\nthe name;CO\nb;[CH4]\n",
+            "# one a line\n{\"id\": \"the name\", \"smiles\": \"CO\"}\n{\"id\": \"b\", \"smiles\": \"[CH4]\"}\n",
         ] {
             let names = read(content.as_bytes()).unwrap();
             assert_eq!(

@@ -75,7 +75,7 @@ impl Format {
         if plain::begins_like_text(line) {
             return Some(Format::Plain);
         }
-        if let FirstLine::Header(_) = FirstLine::of(line) {
+        if let FirstLine::Header(_) = FirstLine::of_content(text) {
             return Some(Format::Table);
         }
         let number = line.trim_ascii_end();
@@ -112,13 +112,12 @@ pub(super) fn unknown(prefix: &[u8]) -> (String, String) {
         return (format!("is {}", kind.name), kind.remedy.to_owned());
     }
     let text = prefix.strip_prefix(BYTE_ORDER_MARK).unwrap_or(prefix).trim_ascii_start();
-    let line = text.split(|&b| b == b'\n').next().unwrap_or(text);
     if is_geom_summary(text) {
         let remedy =
             "its conformers are in the pickles beside it: give their folder, such as rdkit_folder/drugs";
         return ("is GEOM's summary, which has no conformers".to_owned(), remedy.to_owned());
     }
-    match table::problem(&FirstLine::of(line)) {
+    match table::problem(&FirstLine::of_content(text)) {
         Some(problem) => problem,
         None => ("unknown content".to_owned(), KNOWN_FORMATS.to_owned()),
     }
@@ -218,6 +217,8 @@ mod tests {
             (b"", None),
             (b"SMILES,n\nC,1\n", None),
             (b"name,enriched_text\r\n", Some(Format::Table)),
+            (b"# made today\n\n#,\nname,enriched_text\r\n", Some(Format::Table)),
+            (b"# made today\nnothing else", None),
             (b"\xef\xbb\xbf\"enriched_text\"\tname\nx", Some(Format::Table)),
             (b"PK\x03\x04\x14\0\0\0\0\0a.sdf\n1\n2\n  1  0  0  0  0  0  0  0  0  0999 V2000", None),
         ];

@@ -21,8 +21,12 @@ use super::queue::Queue;
 use super::row_text::{RowLine, RowText, take_row};
 use super::{Batch, BatchSink, Cells, Context, Format, ReadOptions, RowLayout, Source};
 use drift_core::error::{Error, Result};
-pub(crate) use header::{FirstLine, Header, problem};
+use header::is_before_header;
+pub(crate) use header::{FirstLine, Header, behind_comments, problem};
 pub(crate) use rows::{RowBlock, RowBlocks, whole_fields};
+
+/// The bytes that mark a file as UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads a table of texts.
 ///
@@ -51,11 +55,32 @@ pub(crate) fn read(source: Source<'_>, context: Context<'_>, emit: &mut BatchSin
     queue.finish(emit)
 }
 
-/// Reads the first line of a table, which [`FirstLine`] has found to be a header.
+/// Reads the header of a table, which [`FirstLine`] has found to be one, and the comments before it.
 ///
 /// # Errors
-/// If the stream is damaged, or its first line is no header.
+/// If the stream is damaged, or there is no header.
 pub(crate) fn read_header(reader: &mut dyn BufRead, file: &str) -> Result<Header> {
+    let mut line = read_line(reader, file)?;
+    if line.starts_with(BYTE_ORDER_MARK) {
+        line.drain(..BYTE_ORDER_MARK.len());
+    }
+    let mut number = 1;
+    while !line.is_empty() && is_before_header(&line) {
+        line = read_line(reader, file)?;
+        number += 1;
+    }
+    match FirstLine::of(&line) {
+        FirstLine::Header(header) => Ok(Header { line, number, ..header }),
+        other => {
+            let (problem, remedy) =
+                problem(&other).unwrap_or_else(|| ("its header changed".into(), String::new()));
+            Err(Error::input(file, problem, remedy))
+        }
+    }
+}
+
+/// Reads a line with its end; empty at the end of the stream. Of a line that is too long, only the beginning is read.
+fn read_line(reader: &mut dyn BufRead, file: &str) -> Result<Vec<u8>> {
     let mut line = Vec::new();
     loop {
         let available = reader.fill_buf().map_err(|e| read_error(file, e))?;
@@ -64,18 +89,7 @@ pub(crate) fn read_header(reader: &mut dyn BufRead, file: &str) -> Result<Header
         line.extend_from_slice(&available[..n]);
         reader.consume(n);
         if n == 0 || end.is_some() || line.len() > MAX_LINE_BYTES {
-            break;
-        }
-    }
-    match FirstLine::of(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line)) {
-        FirstLine::Header(mut header) => {
-            header.line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line).to_vec();
-            Ok(header)
-        }
-        other => {
-            let (problem, remedy) =
-                problem(&other).unwrap_or_else(|| ("its header changed".into(), String::new()));
-            Err(Error::input(file, problem, remedy))
+            return Ok(line);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The element is a symbol, a name such as `C1`, or an atomic number; `D` and `T` are isotopes. Anything after z is ignored.
 //! Exponents may be written as in Fortran (`1D-3`) or QM9 (`1.5*^-6`). The values of an extended XYZ comment (`key=value …`) become
-//! data items, and `Properties` states which columns hold species and positions
+//! data items, as do those of `key: value`, and `Properties` states which columns hold species and positions
 //! (<https://github.com/libAtoms/extxyz#extended-xyz-specification-and-parsing-tools>). A comment that begins
 //! with a valid SMILES, in quotes or not, gives the molecule's SMILES. In QM9 files (R. Ramakrishnan et al., Sci. Data 1 (2014) 140022), the lines of frequencies, SMILES and
 //! InChI after the atoms belong to the record.
@@ -252,17 +252,20 @@ fn with_exponent(number: &str) -> Cow<'_, str> {
     }
 }
 
-/// Reads the entries `key=value` and `key="value"` of a comment, each at its beginning or after white space.
+/// Reads the entries `key=value`, `key="value"` and `key: value` of a comment, each at its beginning or after white space. White space
+/// may surround the sign: `key = value`.
 fn items(comment: &str, items: &mut Items) {
     items.clear();
     let mut rest = comment.trim_start();
     while !rest.is_empty() {
-        let word = rest.find(|c: char| c == '=' || c.is_whitespace()).unwrap_or(rest.len());
+        let word = rest.find(|c: char| matches!(c, '=' | ':') || c.is_whitespace()).unwrap_or(rest.len());
         let (key, after) = rest.split_at(word);
-        let Some(value) = after.strip_prefix('=') else {
+        let Some(value) = after.trim_start().strip_prefix(['=', ':']) else {
             rest = after.trim_start();
             continue;
         };
+        // `key= key=value` has an empty value first.
+        let value = if after.starts_with('=') { value } else { value.trim_start() };
         let quoted = value.strip_prefix('"').and_then(|inside| inside.split_once('"'));
         let (value, after) =
             quoted.unwrap_or_else(|| value.split_at(value.find(char::is_whitespace).unwrap_or(value.len())));
@@ -299,6 +302,36 @@ mod tests {
         assert_eq!(names, ["CO", "[Br]", "frame 3", "frame 4"]);
         assert_eq!(&*all.conformers[0].skeleton, "[C]<>[O]<>");
         assert_eq!(all.conformers[0].coordinates, [[0, 0, 1_234], [10_000, -10_000, 20_000]]);
+    }
+
+    #[test]
+    fn a_comment_says_its_smiles_in_many_ways() {
+        let values = |comment: &str| -> Vec<(String, String)> {
+            let mut found = Items::default();
+            items(comment, &mut found);
+            found.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+        };
+        for comment in [
+            "smiles=[Br]",
+            "smiles=\"[Br]\"",
+            "smiles: [Br]",
+            "smiles:[Br]",
+            "smiles : [Br] charge: 0",
+            "smiles = [Br]",
+            "of today, id: 7, smiles: \"[Br]\"",
+        ] {
+            let all = read_all(&format!("1\n{comment}\nBr 1 2 3\n"));
+            assert_eq!(&*all.conformers[0].molecule, "[Br]", "{comment}");
+        }
+        assert_eq!(&*read_all("1\nSMILES: [Br]\nBr 1 2 3\n").conformers[0].molecule, "[Br]");
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            values("a= b=1 c:d=e 12:30"),
+            [pair("a", ""), pair("b", "1"), pair("c", "d=e"), pair("12", "30")]
+        );
+        // A SMILES may hold both signs.
+        assert_eq!(values("smiles: C=C:C id=x"), [pair("smiles", "C=C:C"), pair("id", "x")]);
+        assert_eq!(values("C=C = C"), [pair("C", "C")]);
     }
 
     #[test]

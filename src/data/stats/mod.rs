@@ -28,3 +28,16 @@ pub use texts::{TextReport, TextStats};
 pub fn share(count: u64, of: u64) -> f64 {
     count as f64 / of.max(1) as f64
 }
+
+/// Removes the sign from a number that rounds to zero: `-0.00` would look like a value below zero.
+pub fn unsigned_zero(text: String) -> String {
+    match text.strip_prefix(['+', '-']) {
+        Some(digits) if digits.bytes().all(|byte| matches!(byte, b'0' | b'.')) => digits.to_owned(),
+        _ => text,
+    }
+}
+
+/// Returns a difference with its sign, or without one if it rounds to zero.
+pub fn signed(value: f64, decimals: usize) -> String {
+    unsigned_zero(format!("{value:+.decimals$}"))
+}

@@ -23,6 +23,7 @@ fn advised_row(run: &RunReport) -> AdvisedRow<'_> {
         label: run.row_label(),
         tokenizer: Some(&run.tokenizer),
         counts: &run.outcome,
+        chemistry: &run.chemistry,
         geometry: run.geometry.as_ref(),
         times: BatchTimes { measure: run.speed_measure, seconds: run.batch_seconds.clone() },
     }

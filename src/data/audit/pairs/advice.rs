@@ -5,12 +5,12 @@
 
 use std::cmp::Ordering;
 
-use super::super::counts::SampleCounts;
-use super::super::references::GeometryReport;
 use super::super::row_label::RowLabel;
+use super::advised::{AdvisedRow, about, claimed, difference, in_words};
 use super::comparison::level;
-use super::differences::{ComparedFigure, FigureDifference, PairedComparison, RescuedTexts, SpeedRatio};
-use super::speed::{BatchTimes, ratio};
+use super::differences::{ComparedFigure, FigureDifference, PairedComparison, RescuedTexts};
+use super::preferred::{Preference, preferred, valid_change};
+use super::speed::ratio;
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
 
@@ -19,21 +19,6 @@ const NEGLIGIBLE_ANGSTROM: f64 = 0.02;
 
 /// The largest length that rounds to zero with three decimals, in Å.
 const INVISIBLE_ANGSTROM: f64 = 0.0005;
-
-/// The figures of a row on which advice rests.
-#[derive(Debug, Clone)]
-pub struct AdvisedRow<'r> {
-    /// What is known of the row.
-    pub label: RowLabel,
-    /// The name of the tokenizer, if it is known.
-    pub tokenizer: Option<&'r str>,
-    /// The counts of its texts.
-    pub counts: &'r SampleCounts,
-    /// Its geometry, if there are references.
-    pub geometry: Option<&'r GeometryReport>,
-    /// The time of each batch; empty if it is not known.
-    pub times: BatchTimes,
-}
 
 /// Sentences for each model: which logit processor to use, if any, what it costs and saves, what to avoid, and which deviations are
 /// only upper bounds. Names of logit processors and placeholders are in backticks.
@@ -79,34 +64,100 @@ fn by_model<'a, 'r>(rows: &'a [AdvisedRow<'r>]) -> Vec<&'a [AdvisedRow<'r>]> {
     rows.chunk_by(|a, b| a.label.model == b.label.model && a.tokenizer == b.tokenizer).collect()
 }
 
-/// Returns the beginning of a sentence about a model.
-fn about(label: &RowLabel) -> String {
-    label.model.as_ref().map_or_else(String::new, |model| format!("{model}: "))
-}
-
 fn of_model(rows: &[AdvisedRow<'_>], pairs: &[&PairedComparison]) -> Vec<String> {
-    let mut out = Vec::new();
     let without = rows.iter().find(|row| row.label.is_without_processor());
     let exact = rows.iter().find(|row| row.label.is_automaton());
-    if let (Some(without), Some(exact)) = (without, exact) {
-        let pair = pairs.iter().find(|pair| pair.row.is_automaton());
-        out.push(whether(without, exact, pair.copied()));
-        out.extend(pair.and_then(|pair| pair.rescued.as_ref()).map(|found| rescued(&exact.label, found)));
-    } else if let Some(best) =
-        rows.iter().max_by_key(|row| row.counts.passed).filter(|_| rows.len() > 1 || pairs.is_empty())
-    {
-        let (passed, samples) = (best.counts.passed, best.counts.samples);
-        let (about, label) = (about(&best.label), best.label.processor());
-        out.push(format!("{about}most texts pass with `{label}` ({passed} of {samples})."));
-    }
-    out.extend(pairs.iter().filter(|pair| !pair.row.is_automaton()).filter_map(|pair| harm(pair)));
+    let (mut out, told) = match (without, exact) {
+        (Some(without), Some(exact)) => {
+            // Beside another base, the comparison tells nothing of what the model does alone.
+            let is_base = !pairs.iter().any(|pair| pair.row == without.label);
+            let pair = pairs.iter().find(|pair| is_base && pair.row.is_automaton()).copied();
+            (with_automaton(rows, without, exact, pairs, pair), pair)
+        }
+        _ => (of_others(rows, pairs).into_iter().collect(), None),
+    };
+    let others = pairs.iter().filter(|pair| told.is_none_or(|told| told.row != pair.row));
+    out.extend(others.filter_map(|pair| harm(pair)));
     out
 }
 
-/// Says whether to use a logit processor at all.
-fn whether(without: &AdvisedRow<'_>, exact: &AdvisedRow<'_>, pair: Option<&PairedComparison>) -> String {
+/// Advice for a model with a row without a logit processor and one with the automaton. `pair` compares the two.
+fn with_automaton(
+    rows: &[AdvisedRow<'_>],
+    without: &AdvisedRow<'_>,
+    exact: &AdvisedRow<'_>,
+    pairs: &[&PairedComparison],
+    pair: Option<&PairedComparison>,
+) -> Vec<String> {
+    let (verdict, numbers) = whether(without, exact, pair);
+    let chosen = if verdict == Verdict::Automaton { exact } else { without };
+    let about = about(&exact.label);
+    let mut out = match preferred(rows, chosen, pairs) {
+        Preference::Certain(sentence) => vec![sentence, format!("{about}with `automaton`, {numbers}.")],
+        Preference::Uncertain(remark) => vec![verdict.sentence(&about, &numbers), remark],
+        Preference::None => vec![verdict.sentence(&about, &numbers)],
+    };
+    out.extend(pair.and_then(|pair| pair.rescued.as_ref()).map(|found| rescued(&exact.label, found)));
+    out
+}
+
+/// Advice for rows of which one is the base, or none.
+fn of_others(rows: &[AdvisedRow<'_>], pairs: &[&PairedComparison]) -> Option<String> {
+    let base = rows.iter().find(|row| !pairs.iter().any(|pair| pair.row == row.label));
+    if let Some(Preference::Certain(sentence)) = base.map(|base| preferred(rows, base, pairs)) {
+        return Some(sentence);
+    }
+    most(rows).filter(|_| rows.len() > 1 || pairs.is_empty())
+}
+
+/// Names the rows with the most texts that pass and that are valid.
+fn most(rows: &[AdvisedRow<'_>]) -> Option<String> {
+    let passing = rows.iter().max_by_key(|row| (row.counts.passed, row.valid()))?;
+    let valid = rows.iter().max_by_key(|row| (row.valid(), row.counts.passed))?;
+    let (about, label) = (about(&passing.label), passing.label.processor());
+    let (passed, samples) = (passing.counts.passed, passing.counts.samples);
+    let by_valid = match valid.valid() {
+        None => String::new(),
+        Some(count) if valid.label == passing.label => format!(", and most are valid ({count})"),
+        Some(count) => {
+            format!(
+                ", and most are valid with `{}` ({count} of {})",
+                valid.label.processor(),
+                valid.counts.samples
+            )
+        }
+    };
+    Some(format!("{about}most texts pass with `{label}` ({passed} of {samples}){by_valid}."))
+}
+
+/// Whether to use the automaton rather than no logit processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// It does harm.
+    Without,
+    /// It changes nothing.
+    NotNeeded,
+    Automaton,
+}
+
+impl Verdict {
+    fn sentence(self, about: &str, numbers: &str) -> String {
+        match self {
+            Verdict::Without => format!("{about}use no logit processor. With `automaton` {numbers}."),
+            Verdict::NotNeeded => format!("{about}no logit processor is needed. With `automaton` {numbers}."),
+            Verdict::Automaton => format!("{about}use `automaton`: {numbers}."),
+        }
+    }
+}
+
+/// Says whether to use the automaton, and in words what it changes.
+fn whether(
+    without: &AdvisedRow<'_>,
+    exact: &AdvisedRow<'_>,
+    pair: Option<&PairedComparison>,
+) -> (Verdict, String) {
     let (passed, samples) = (exact.counts.passed, exact.counts.samples);
-    let (alone, about) = (without.counts.passed, about(&exact.label));
+    let alone = without.counts.passed;
     let geometry = pair.and_then(worst);
     let outcome = match passed.cmp(&alone) {
         Ordering::Greater => "more texts pass",
@@ -121,22 +172,26 @@ fn whether(without: &AdvisedRow<'_>, exact: &AdvisedRow<'_>, pair: Option<&Paire
         }
         Some(_) => "any difference in geometry may be chance",
     };
-    let by = geometry.map(GeometryDifference::in_words);
+    let by = geometry.map(GeometryDifference::in_words).unwrap_or_default();
+    let valid = exact.valid().zip(without.valid());
+    let valid =
+        valid.map_or_else(String::new, |(with, alone)| format!(", {with} are valid instead of {alone}"));
     let speed = pair.and_then(|pair| pair.speed).and_then(claimed);
     let time = speed.map_or_else(String::new, |speed| format!(", {}", in_words(&speed)));
-    let numbers = format!(
-        "{outcome}, and {cost} ({passed} of {samples} pass instead of {alone}{}{time})",
-        by.unwrap_or_default()
-    );
-    let is_costly = geometry.is_some_and(GeometryDifference::is_certain);
-    let is_faster = speed.is_some_and(|speed| speed.ratio > 1.0);
-    if passed < alone || is_costly && passed == alone {
-        format!("{about}use no logit processor. With `automaton` {numbers}.")
-    } else if alone == samples && !is_faster {
-        format!("{about}no logit processor is needed. With `automaton` {numbers}.")
+    let numbers =
+        format!("{outcome}, and {cost} ({passed} of {samples} pass instead of {alone}{valid}{by}{time})");
+    let change = pair.and_then(|pair| valid_change(&pair.figures));
+    let is_costly = geometry.is_some_and(GeometryDifference::is_certain) && change != Some(Ordering::Greater);
+    let is_better =
+        passed > alone || change == Some(Ordering::Greater) || speed.is_some_and(|speed| speed.ratio > 1.0);
+    let verdict = if passed < alone || change == Some(Ordering::Less) || is_costly && passed == alone {
+        Verdict::Without
+    } else if alone == samples && !is_better {
+        Verdict::NotNeeded
     } else {
-        format!("{about}use `automaton`: {numbers}.")
-    }
+        Verdict::Automaton
+    };
+    (verdict, numbers)
 }
 
 /// Describes the texts that pass only with the automaton.
@@ -241,22 +296,6 @@ fn worst(pair: &PairedComparison) -> Option<GeometryDifference> {
     known.max_by(|a, b| a.is_certain().cmp(&b.is_certain()).then(a.interval.high.total_cmp(&b.interval.high)))
 }
 
-/// Returns a speed ratio about which a claim can be made: its interval does not contain 1.
-fn claimed(speed: SpeedRatio) -> Option<SpeedRatio> {
-    Some(speed).filter(|speed| speed.interval.is_some_and(|interval| !interval.contains(1.0)))
-}
-
-/// Formats a speed ratio: `1.37 times as fast [1.31, 1.43]`, with its unit.
-fn in_words(speed: &SpeedRatio) -> String {
-    let range = speed.interval.map(|Interval { low, high }| format!(" [{low:.2}, {high:.2}]"));
-    format!(
-        "{:.2} times as fast{} by texts per {}",
-        speed.ratio,
-        range.unwrap_or_default(),
-        speed.measure.unit()
-    )
-}
-
 /// Names the row that is faster than every other one, if there is one. With more rows, the intervals are wider.
 fn fastest(rows: &[AdvisedRow<'_>]) -> Option<String> {
     let level = level(rows.len() - 1);
@@ -280,14 +319,8 @@ fn is_fastest(rows: &[AdvisedRow<'_>], at: usize, level: f64) -> bool {
     })
 }
 
-/// Formats a difference: `+0.088 [+0.045, +0.131]`.
-fn difference(mean: f64, Interval { low, high }: Interval) -> String {
-    format!("{mean:+.3} [{low:+.3}, {high:+.3}]")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::differences::SpeedMeasure;
     use super::*;
 
     fn pair(figures: Vec<FigureDifference>) -> PairedComparison {
@@ -308,6 +341,7 @@ mod tests {
             speed: None,
             rows: 6,
             figures,
+            valid_against_automaton: None,
             rescued: None,
         }
     }
@@ -349,22 +383,6 @@ mod tests {
         // Of two that may be chance, the one that may be larger.
         let small = figure(ComparedFigure::BondLengthError, 0.01, 0.02);
         assert_eq!(worst(&pair(vec![small, may_be])).unwrap().difference, 0.2);
-    }
-
-    #[test]
-    fn no_speed_is_claimed_whose_interval_holds_one() {
-        let speed = |ratio, half| SpeedRatio {
-            ratio,
-            interval: Some(Interval::around(ratio, half)),
-            batches: 4,
-            measure: SpeedMeasure::Cpu,
-        };
-        assert_eq!(claimed(speed(1.3, 0.4)), None);
-        assert_eq!(
-            in_words(&claimed(speed(1.3, 0.1)).unwrap()),
-            "1.30 times as fast [1.20, 1.40] by texts per CPU second"
-        );
-        assert_eq!(claimed(SpeedRatio { interval: None, ..speed(1.3, 0.1) }), None);
     }
 
     #[test]

@@ -57,8 +57,19 @@ pub fn comparison(base: &ComparedRow<'_>, row: &ComparedRow<'_>, rows: usize, se
         speed: ratio(&row.times, &base.times, level(rows)),
         rows,
         figures: shares(&pairs, level(rows)).into_iter().chain(lengths(&molecules, level(rows))).collect(),
+        valid_against_automaton: None,
         rescued: rescued(&pairs, row, level(rows)),
     }
+}
+
+/// Returns the share of valid texts of a row beside that of another row; `None` if no text of either was checked. `rows` is as in
+/// [`comparison`].
+pub fn valid_difference(
+    other: &ComparedRow<'_>,
+    row: &ComparedRow<'_>,
+    rows: usize,
+) -> Option<FigureDifference> {
+    difference_of_shares(ComparedFigure::Valid, &pairs(other, row), level(rows))
 }
 
 /// Returns the texts of both rows for the same prompt and generation. An interrupted row lacks some.
@@ -99,6 +110,8 @@ fn share(figure: ComparedFigure, text: &PairedText<'_>) -> Option<Share> {
     let of_blocks = |count: u64| Some(Share { count, of: counts.blocks });
     match figure {
         ComparedFigure::Passed => is(Outcome::Pass),
+        // Of all texts: one that does not pass is not valid.
+        ComparedFigure::Valid => Some(Share { count: u64::from(counts.valid == Some(true)), of: 1 }),
         ComparedFigure::GraphMismatch => is(Outcome::GraphMismatch),
         ComparedFigure::ParseFailures => is(Outcome::ParseFailure),
         ComparedFigure::NoEos => is(Outcome::NoEos),
@@ -113,6 +126,7 @@ fn share(figure: ComparedFigure, text: &PairedText<'_>) -> Option<Share> {
 fn shares(pairs: &[Pair<'_>], level: f64) -> Vec<FigureDifference> {
     let figures = [
         ComparedFigure::Passed,
+        ComparedFigure::Valid,
         ComparedFigure::GraphMismatch,
         ComparedFigure::ParseFailures,
         ComparedFigure::NoEos,
@@ -120,12 +134,19 @@ fn shares(pairs: &[Pair<'_>], level: f64) -> Vec<FigureDifference> {
         ComparedFigure::TruncatedBlocks,
         ComparedFigure::InventedBlocks,
     ];
-    let of = |figure| {
-        let molecules = pairs.chunk_by(|a, b| a.before.molecule == b.before.molecule);
-        let clusters: Option<Vec<Cluster>> = molecules.map(|pairs| cluster(figure, pairs)).collect();
-        share_difference(figure, &clusters?, level)
-    };
-    figures.into_iter().filter_map(of).collect()
+    figures.into_iter().filter_map(|figure| difference_of_shares(figure, pairs, level)).collect()
+}
+
+/// Returns the difference of a figure's shares; `None` if texts do not show it.
+fn difference_of_shares(figure: ComparedFigure, pairs: &[Pair<'_>], level: f64) -> Option<FigureDifference> {
+    let is_checked = |pair: &Pair<'_>| pair.before.counts.valid.or(pair.after.counts.valid).is_some();
+    // A row is not without valid texts only because none could be checked.
+    if figure == ComparedFigure::Valid && !pairs.iter().any(is_checked) {
+        return None;
+    }
+    let molecules = pairs.chunk_by(|a, b| a.before.molecule == b.before.molecule);
+    let clusters: Option<Vec<Cluster>> = molecules.map(|pairs| cluster(figure, pairs)).collect();
+    share_difference(figure, &clusters?, level)
 }
 
 /// Returns the shares of a figure in the texts of a molecule; `None` if a text does not show it.

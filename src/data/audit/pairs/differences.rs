@@ -42,6 +42,10 @@ pub struct PairedComparison {
     /// Every figure with and without, over the texts that both runs contain.
     #[serde(default)]
     pub figures: Vec<FigureDifference>,
+    /// The share of valid texts beside that of the automaton on the same model instead of the base row; left out if there is no such
+    /// row, or it is this row or the base. Its interval is corrected like those of `figures`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_against_automaton: Option<FigureDifference>,
     /// The texts that pass in this run but not without, compared with texts of the same molecule that pass in both runs.
     #[serde(default)]
     pub rescued: Option<RescuedTexts>,
@@ -70,6 +74,8 @@ pub struct SpeedRatio {
 pub enum ComparedFigure {
     /// The share of texts that pass.
     Passed,
+    /// The share of texts that are valid.
+    Valid,
     /// The share of texts of another molecule than the prompt's.
     GraphMismatch,
     /// The share of texts that are not enriched SMILES, or contain a block that is not three numbers.
@@ -97,7 +103,8 @@ pub enum ComparedFigure {
 impl ComparedFigure {
     /// Returns whether larger values are better.
     pub(crate) fn more_is_better(self) -> bool {
-        matches!(self, ComparedFigure::Passed | ComparedFigure::CovPrecision | ComparedFigure::CovRecall)
+        use ComparedFigure::{CovPrecision, CovRecall, Passed, Valid};
+        matches!(self, Passed | Valid | CovPrecision | CovRecall)
     }
 
     /// Returns whether the figure is a length in Å rather than a share.
@@ -110,6 +117,7 @@ impl ComparedFigure {
     pub fn name(self) -> &'static str {
         match self {
             ComparedFigure::Passed => "texts that pass",
+            ComparedFigure::Valid => "valid texts",
             ComparedFigure::GraphMismatch => "texts of another molecule",
             ComparedFigure::ParseFailures => "texts that do not parse",
             ComparedFigure::NoEos => "texts without end",

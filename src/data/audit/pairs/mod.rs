@@ -4,14 +4,19 @@
 //! compares its runs by it, and `drift audit` the texts of anyone.
 
 mod advice;
+mod advised;
 mod comparison;
 mod differences;
+mod preferred;
 mod row;
 mod shares;
 mod speed;
+#[cfg(test)]
+mod tests;
 
-pub use advice::{AdvisedRow, advice, speed_advice};
-pub use comparison::{comparison, level};
+pub use advice::{advice, speed_advice};
+pub use advised::AdvisedRow;
+pub use comparison::{comparison, level, valid_difference};
 pub use differences::{
     ComparedFigure, FigureDifference, PairedComparison, RescuedTexts, SpeedMeasure, SpeedRatio,
 };

@@ -73,11 +73,14 @@ pub struct TextCounts {
     pub truncated: Option<u64>,
     /// The number with invented digits.
     pub invented: u64,
+    /// Whether it breaks no rule of chemistry; `None` if its chemistry was not checked, as for a text that does not pass.
+    #[serde(default)]
+    pub valid: Option<bool>,
 }
 
 impl TextCounts {
-    /// Returns the counts of a verdict. `is_well_formed`: as in [`TextCounts::is_well_formed`].
-    pub(crate) fn from_verdict(verdict: &TextVerdict, is_well_formed: bool) -> Self {
+    /// Returns the counts of a verdict. `is_well_formed` and `valid`: as in the fields.
+    pub(crate) fn from_verdict(verdict: &TextVerdict, is_well_formed: bool, valid: Option<bool>) -> Self {
         let blocks = &verdict.blocks;
         let is_known = blocks.iter().all(|block| block.truncated.is_some());
         let truncated = blocks.iter().filter(|block| block.truncated == Some(true)).count() as u64;
@@ -88,6 +91,7 @@ impl TextCounts {
             junk: blocks.iter().filter(|block| block.junk_strict).count() as u64,
             truncated: is_known.then_some(truncated),
             invented: blocks.iter().filter(|block| block.invented).count() as u64,
+            valid,
         }
     }
 }

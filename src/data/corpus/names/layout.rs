@@ -80,9 +80,8 @@ impl Layout {
             }
             header.get_or_insert(columns);
         }
-        // A comment and a line that begins with a SMILES are no headers, whatever separators they contain.
-        let is_text =
-            first.trim_start().starts_with('#') || is_header(first) || leading_smiles(first).is_some();
+        // A line that begins with a SMILES is no header, whatever separators it contains.
+        let is_text = is_header(first) || leading_smiles(first).is_some();
         match header {
             Some(columns) if *choice != ColumnChoice::default() || !is_text => {
                 Err(format!("no column of SMILES; {} {}", choose(), listed(&columns)))
@@ -134,6 +133,13 @@ impl Layout {
             }
         }
     }
+}
+
+/// Returns whether a line says nothing of the layout: it is empty, or a comment and no header of a table.
+pub(super) fn is_before_layout(line: &str, choice: &ColumnChoice) -> bool {
+    let line = line.trim();
+    line.is_empty()
+        || line.starts_with('#') && !matches!(Layout::of(line, choice), Ok(Layout::Columns { .. }))
 }
 
 /// Returns the position of the chosen column, or of the first usual one.

@@ -1,5 +1,7 @@
 //! The header of a table, and what its absence says.
 
+use memchr::memchr;
+
 use super::row_fields::Fields;
 use crate::corpus::fields::TEXT_FIELDS;
 use crate::corpus::plain::begins_like_text;
@@ -21,9 +23,11 @@ pub(crate) struct Header {
     pub columns: Vec<String>,
     /// The line with its line end, without a byte-order mark; empty if the stream is not read yet.
     pub line: Vec<u8>,
+    /// The number of the line, counted from 1. Empty lines and comments may precede it.
+    pub number: u64,
 }
 
-/// What the first line of a file says of a table.
+/// What the first line of a file says of a table. Empty lines and comments before it do not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FirstLine {
     /// The header of a table of texts.
@@ -37,6 +41,12 @@ pub(crate) enum FirstLine {
 }
 
 impl FirstLine {
+    /// Looks at the beginning of a file, without its byte-order mark.
+    pub(crate) fn of_content(content: &[u8]) -> Self {
+        let content = behind_comments(content);
+        FirstLine::of(content.split(|byte| *byte == b'\n').next().unwrap_or(content))
+    }
+
     /// Looks at the first line of a file, without its byte-order mark.
     pub(crate) fn of(line: &[u8]) -> Self {
         let line = line.trim_ascii_end();
@@ -73,6 +83,20 @@ impl FirstLine {
     }
 }
 
+/// Returns whether a line before a header is none: it is empty, or begins with `#` and does not name a column of texts.
+pub(super) fn is_before_header(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    line.is_empty() || line[0] == b'#' && !matches!(FirstLine::of(line), FirstLine::Header(_))
+}
+
+/// Returns the content behind the empty lines and comments at its beginning.
+pub(crate) fn behind_comments(mut content: &[u8]) -> &[u8] {
+    while let Some(end) = memchr(b'\n', content).filter(|end| is_before_header(&content[..*end])) {
+        content = &content[end + 1..];
+    }
+    content
+}
+
 /// Returns whether a field of a first line may be the name of a column: short, and not a number.
 fn is_name(field: &str) -> bool {
     field.len() <= 64 && !field.contains("]<") && field.trim().parse::<f64>().is_err()
@@ -83,7 +107,7 @@ impl Header {
     fn split(line: &[u8], delimiter: u8) -> Option<Self> {
         let columns = Fields::new(line, delimiter)
             .map(|field| Some(std::str::from_utf8(&field.ok()?).ok()?.trim().to_owned()));
-        Some(Header { delimiter, columns: columns.collect::<Option<Vec<_>>>()?, line: Vec::new() })
+        Some(Header { delimiter, columns: columns.collect::<Option<Vec<_>>>()?, line: Vec::new(), number: 1 })
     }
 
     /// Returns the position of a column.

@@ -82,10 +82,10 @@ enum RowEnd {
 }
 
 impl<R: BufRead> RowBlocks<R> {
-    /// Starts behind the header, at the second line of a file.
+    /// Starts behind the header.
     pub(crate) fn behind_header(reader: R, header: &Header) -> Self {
         let (delimiter, columns) = (header.delimiter, header.columns.len());
-        RowBlocks { reader, delimiter, columns, buffer: Vec::new(), line: 2, at_end: false }
+        RowBlocks { reader, delimiter, columns, buffer: Vec::new(), line: header.number + 1, at_end: false }
     }
 
     /// Returns the next rows; `None` at the end.

@@ -81,6 +81,17 @@ fn rows_cut_in_the_middle_lose_only_themselves() {
 }
 
 #[test]
+fn comments_may_precede_the_header() {
+    let text = "\u{feff}# from the model, of today\r\n\n# n, enriched text\nname,enriched_text\nx,\"[C]<1,0,0>\"\ny,[C]\n";
+    let (read, skipped) = read_text(text);
+    assert_eq!((read, skipped.len()), (vec![1], 1));
+    assert!(skipped[0].starts_with("line 6: "), "{skipped:?}");
+    // A header may itself begin with the sign.
+    assert_eq!(read_text("#name,enriched_text\nx,\"[C]<2,0,0>\"\n").0, [2]);
+    assert_eq!(FirstLine::of_content(b"# a\nx\t[C]<1,2,3>\n"), FirstLine::Row);
+}
+
+#[test]
 fn blocks_of_any_size_give_the_same_rows() {
     let mut text = String::from("name,enriched_text\n");
     for row in 0..400 {

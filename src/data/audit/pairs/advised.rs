@@ -1,0 +1,81 @@
+//! A row as advice sees it, and how advice writes its figures.
+
+use super::super::chemistry::ChemistryReport;
+use super::super::counts::SampleCounts;
+use super::super::references::GeometryReport;
+use super::super::row_label::RowLabel;
+use super::differences::SpeedRatio;
+use super::speed::BatchTimes;
+use crate::stats::{Interval, signed};
+
+/// The figures of a row on which advice rests.
+#[derive(Debug, Clone)]
+pub struct AdvisedRow<'r> {
+    /// What is known of the row.
+    pub label: RowLabel,
+    /// The name of the tokenizer, if it is known.
+    pub tokenizer: Option<&'r str>,
+    /// The counts of its texts.
+    pub counts: &'r SampleCounts,
+    /// The chemistry of its texts.
+    pub chemistry: &'r ChemistryReport,
+    /// Its geometry, if there are references.
+    pub geometry: Option<&'r GeometryReport>,
+    /// The time of each batch; empty if it is not known.
+    pub times: BatchTimes,
+}
+
+impl AdvisedRow<'_> {
+    /// Returns the number of its valid texts; `None` if none of those that pass was checked.
+    pub(super) fn valid(&self) -> Option<u64> {
+        (self.chemistry.checked > 0 || self.counts.passed == 0).then_some(self.chemistry.valid)
+    }
+}
+
+/// Returns the beginning of a sentence about a model.
+pub(super) fn about(label: &RowLabel) -> String {
+    label.model.as_ref().map_or_else(String::new, |model| format!("{model}: "))
+}
+
+/// Returns a speed ratio about which a claim can be made: its interval does not contain 1.
+pub(super) fn claimed(speed: SpeedRatio) -> Option<SpeedRatio> {
+    Some(speed).filter(|speed| speed.interval.is_some_and(|interval| !interval.contains(1.0)))
+}
+
+/// Formats a speed ratio: `1.37 times as fast [1.31, 1.43]`, with its unit.
+pub(super) fn in_words(speed: &SpeedRatio) -> String {
+    let range = speed.interval.map(|Interval { low, high }| format!(" [{low:.2}, {high:.2}]"));
+    format!(
+        "{:.2} times as fast{} by texts per {}",
+        speed.ratio,
+        range.unwrap_or_default(),
+        speed.measure.unit()
+    )
+}
+
+/// Formats a difference: `+0.088 [+0.045, +0.131]`.
+pub(super) fn difference(mean: f64, Interval { low, high }: Interval) -> String {
+    format!("{} [{}, {}]", signed(mean, 3), signed(low, 3), signed(high, 3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::differences::SpeedMeasure;
+    use super::*;
+
+    #[test]
+    fn no_speed_is_claimed_whose_interval_holds_one() {
+        let speed = |ratio, half| SpeedRatio {
+            ratio,
+            interval: Some(Interval::around(ratio, half)),
+            batches: 4,
+            measure: SpeedMeasure::Cpu,
+        };
+        assert_eq!(claimed(speed(1.3, 0.4)), None);
+        assert_eq!(
+            in_words(&claimed(speed(1.3, 0.1)).unwrap()),
+            "1.30 times as fast [1.20, 1.40] by texts per CPU second"
+        );
+        assert_eq!(claimed(SpeedRatio { interval: None, ..speed(1.3, 0.1) }), None);
+    }
+}
