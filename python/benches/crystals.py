@@ -30,14 +30,14 @@ Needs torch and transformers; a row is left out if `--rows` does not name it. On
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
-import math
 import random
 import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +53,9 @@ ROWS = ("none", "skeleton", "llguidance")
 
 
 def prompt(crystal: Crystal) -> str:
-    """The prompt of a crystal."""
-    formula = "".join(f"{name}{count if count > 1 else ''}" for name, count in crystal.formula)
-    return f"A bulk material. Its chemical formula is {formula}.\n"
+    """The prompt of a crystal: its formula with every count, so that elements are the same tokens as in the answer."""
+    formula = "".join(f"{name}{count}" for name, count in crystal.formula)
+    return f"Crystal:\n{formula}\n"
 
 
 @dataclass
@@ -89,59 +89,87 @@ class Data:
         return cls(training, list(held_out.values()))
 
 
-def train(
-    model: LlamaForCausalLM, rows: list[tuple[list[int], list[int]]], batch: int, epochs: float
-) -> float:
-    """Trains on ids of prompts and answers; returns the mean loss of the last tenth of the steps, in nats a token."""
+def batches(rows: list[tuple[list[int], list[int]]], batch: int) -> Iterator[list[int]]:
+    """Rows to train on at once, one pass over all after another; the same ones every time."""
     draw, order = random.Random(0), list(range(len(rows)))
+    while True:
+        draw.shuffle(order)
+        # Texts of similar length stand beside one another, so that little is padded.
+        groups = [
+            sorted(order[at : at + 32 * batch], key=lambda row: len(rows[row][1]))
+            for at in range(0, len(order), 32 * batch)
+        ]
+        made = [group[at : at + batch] for group in groups for at in range(0, len(group), batch)]
+        draw.shuffle(made)
+        yield from made
+
+
+def tensors(rows: list[tuple[list[int], list[int]]]) -> dict[str, torch.Tensor]:
+    """Ids of prompts and answers, and the labels: the answers alone. Padding stands behind the text, where no token reads it."""
+    longest = max(len(before) + len(answer) for before, answer in rows)
+    ids = torch.zeros(len(rows), longest, dtype=torch.long)
+    labels = torch.full((len(rows), longest), -100)
+    for row, (before, answer) in enumerate(rows):
+        ids[row, : len(before) + len(answer)] = torch.tensor(before + answer)
+        labels[row, len(before) : len(before) + len(answer)] = torch.tensor(answer)
+    return {"input_ids": ids, "labels": labels}
+
+
+@dataclass
+class Progress:
+    """How far a training is: what a checkpoint keeps beside the weights."""
+
+    step: int = 0
+    cpu_seconds: float = 0.0
+    losses: list[float] = field(default_factory=list)
+
+
+def train(
+    model: LlamaForCausalLM,
+    rows: list[tuple[list[int], list[int]]],
+    batch: int,
+    epochs: float,
+    checkpoint: Path,
+) -> Progress:
+    """Trains on ids of prompts and answers; continues from a checkpoint, which it writes every 500 steps."""
     steps = max(1, int(len(rows) * epochs / batch))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, betas=(0.9, 0.95), weight_decay=0.01)
-    warm = min(50, steps // 10 + 1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1.5e-3, betas=(0.9, 0.95), weight_decay=0.01)
+    # Constant up to the last 30 % of the steps. So a training may be continued with more epochs up to there.
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda s: min((s + 1) / warm, 0.02 + 0.98 * (1 + math.cos(math.pi * s / steps)) / 2)
+        optimizer, lambda s: min((s + 1) / 100, 1, max(0.02, (1 - s / steps) / 0.3))
     )
-
-    def batches() -> Iterator[list[int]]:
-        while True:
-            draw.shuffle(order)
-            # Texts of similar length stand beside one another, so that little is padded.
-            groups = [
-                sorted(order[at : at + 32 * batch], key=lambda row: len(rows[row][1]))
-                for at in range(0, len(order), 32 * batch)
-            ]
-            made = [group[at : at + batch] for group in groups for at in range(0, len(group), batch)]
-            draw.shuffle(made)
-            yield from made
-
-    losses = []
+    kept, progress = {"model": model, "optimizer": optimizer, "schedule": schedule}, Progress()
+    if checkpoint.is_file():
+        stored = torch.load(checkpoint)
+        for name, part in kept.items():
+            part.load_state_dict(stored[name])
+        progress = Progress(**stored["progress"])
+        print(f"continues behind step {progress.step}", flush=True)
     model.train()
-    began, source = time.perf_counter(), batches()
-    for step in range(steps):
-        chosen = [rows[row] for row in next(source)]
-        longest = max(len(before) + len(answer) for before, answer in chosen)
-        ids, labels = (
-            torch.zeros(len(chosen), longest, dtype=torch.long),
-            torch.full((len(chosen), longest), -100),
-        )
-        for row, (before, answer) in enumerate(chosen):
-            ids[row, : len(before) + len(answer)] = torch.tensor(before + answer)
-            labels[row, len(before) : len(before) + len(answer)] = torch.tensor(answer)
-        # Padding stands behind the text, where no token reads it.
-        loss = model(input_ids=ids, labels=labels).loss
+    before, began = progress.cpu_seconds, time.process_time()
+    for chosen in itertools.islice(batches(rows, batch), progress.step, steps):
+        loss = model(**tensors([rows[row] for row in chosen])).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
         optimizer.zero_grad()
-        losses.append(loss.item())
-        if step % 100 == 99:
+        progress.step += 1
+        progress.losses.append(loss.item())
+        progress.cpu_seconds = before + time.process_time() - began
+        if progress.step % 100 == 0:
+            mean = sum(progress.losses[-100:]) / 100
             print(
-                f"step {step + 1} of {steps}, loss {sum(losses[-100:]) / 100:.4f}, {time.perf_counter() - began:.0f} s",
+                f"step {progress.step} of {steps}, loss {mean:.4f}, {progress.cpu_seconds:.0f} CPU s",
                 flush=True,
             )
+        if progress.step % 500 == 0:
+            states = {name: part.state_dict() for name, part in kept.items()}
+            part = checkpoint.with_suffix(".part")
+            torch.save({**states, "progress": asdict(progress)}, part)
+            part.replace(checkpoint)
     model.eval()
-    last = losses[-max(1, steps // 10) :]
-    return sum(last) / len(last)
+    return progress
 
 
 class CharacterGrammar(LogitsProcessor):
@@ -319,8 +347,8 @@ def main() -> None:
     parser.add_argument("drift", help="the program")
     parser.add_argument("work", type=Path, help="the folder for the model, the texts and the report")
     parser.add_argument("--crystals", type=int, default=20_000)
-    parser.add_argument("--epochs", type=float, default=1.0)
-    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--epochs", type=float, default=3.0)
+    parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--formulas", type=int, default=200)
     parser.add_argument("--texts", type=int, default=4, help="texts of each formula")
     parser.add_argument("--tokenizer", default="qwen-like")
@@ -410,10 +438,11 @@ def trained(args: argparse.Namespace, automaton: moldrift.SkeletonAutomaton, dat
     ]
     tokens, weights = sum(len(text) for _, text in rows), sum(one.numel() for one in model.parameters())
     print(f"{weights:,} weights, {tokens:,} tokens of answers, {tokens / len(rows):.1f} a text", flush=True)
-    began = time.process_time()
-    loss = train(model, rows, args.batch, args.epochs)
+    done = train(model, rows, args.batch, args.epochs, args.work / "checkpoint.pt")
+    last = done.losses[-max(1, done.step // 10) :]
     print(
-        f"trained in {time.process_time() - began:.0f} CPU seconds, loss {loss:.4f} nats a token", flush=True
+        f"trained in {done.cpu_seconds:.0f} CPU seconds, loss {sum(last) / len(last):.4f} nats a token",
+        flush=True,
     )
     model.save_pretrained(folder)
     return model
