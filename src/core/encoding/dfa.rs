@@ -123,6 +123,25 @@ impl Dfa {
         (0..self.len()).flat_map(|state| self.bytes(state as DfaState)).collect()
     }
 
+    /// Returns all strings in their order, up to the first byte `stop` of each; `None` if they are more than `most`.
+    pub fn strings(&self, stop: u8, most: usize) -> Option<Vec<String>> {
+        let (mut found, mut waiting) = (Vec::new(), vec![(self.start(), String::new())]);
+        while let Some((state, text)) = waiting.pop() {
+            if found.len() > most {
+                return None;
+            }
+            let stops = self.next(state, stop).is_some();
+            let next = self.bytes(state).filter(|byte| *byte != stop).collect::<Vec<u8>>();
+            for byte in next.into_iter().rev() {
+                waiting.extend(self.next(state, byte).map(|then| (then, format!("{text}{}", char::from(byte)))));
+            }
+            if stops || self.accepts(state) {
+                found.push(text);
+            }
+        }
+        (found.len() <= most).then_some(found)
+    }
+
     /// Returns the shortest byte sequence that completes a string from here; of several, the smallest.
     pub fn completion(&self, state: DfaState) -> Vec<u8> {
         let mut layer = vec![(state, Vec::new())];
