@@ -22,6 +22,9 @@ tokens          of a text
 passes          of the model over batches of 100 texts; each goes on until its longest text is over
 CPU s, mask s   seconds that a text takes, and those of them that the logits processor takes
 
+A table before it has the shortest distances of all texts whose cell has a volume, also of those that do not pass: the share of
+a formula's texts below 0.5 Å, and their mean, minus those in `none`; a mean over formulas with a 95 % bootstrap interval.
+
 transformers draws by torch.multinomial. It makes noise for every token of the vocabulary, whatever its probability, so equal
 seeds and batches give equal noise, and a text that is legal anyway has to be the same in every row.
 Needs torch and transformers; a row is left out if `--rows` does not name it. One seed gives the same texts again.
@@ -130,8 +133,9 @@ def train(
     batch: int,
     epochs: float,
     checkpoint: Path,
+    every: int = 500,
 ) -> Progress:
-    """Trains on ids of prompts and answers; continues from a checkpoint, which it writes every 500 steps."""
+    """Trains on ids of prompts and answers; continues from a checkpoint, which it writes every so many steps."""
     steps = max(1, int(len(rows) * epochs / batch))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1.5e-3, betas=(0.9, 0.95), weight_decay=0.01)
     # Constant up to the last 30 % of the steps. So a training may be continued with more epochs up to there.
@@ -163,7 +167,7 @@ def train(
                 f"step {progress.step} of {steps}, loss {mean:.4f}, {progress.cpu_seconds:.0f} CPU s",
                 flush=True,
             )
-        if progress.step % 500 == 0:
+        if progress.step % every == 0:
             states = {name: part.state_dict() for name, part in kept.items()}
             part = checkpoint.with_suffix(".part")
             torch.save({**states, "progress": asdict(progress)}, part)
@@ -339,6 +343,35 @@ def table(report: dict[str, Any], costs: dict[str, Cost]) -> str:
     return "\n".join(lines)
 
 
+def distances(verdicts: list[dict[str, Any]], names: list[str]) -> str:
+    """The shortest distances of all texts as a Markdown table, beside those of the first row, formula by formula."""
+    found: dict[str, dict[int, list[float]]] = {name: {} for name in names}
+    for one in verdicts:
+        shortest = (one["geometry"] or {}).get("shortest_distance_angstrom")
+        if shortest is not None:
+            found[one["row"]].setdefault(one["prompt"], []).append(shortest)
+
+    def mean(values: list[float]) -> float:
+        return sum(values) / len(values)
+
+    def close(values: list[float]) -> float:
+        return 100 * mean([value < 0.5 for value in values])
+
+    lines = ["| row | formulas | < 0.5 Å, points | shortest, Å |", "| --- " * 4 + "|"]
+    for name in names[1:]:
+        own, other = found[name], found[names[0]]
+        both = sorted(set(own) & set(other))
+        cells = [f"`{name}`", str(len(both))]
+        for figure, shown in ((close, "+.1f"), (mean, "+.3f")):
+            differences = [figure(own[one]) - figure(other[one]) for one in both]
+            draw = random.Random(0)
+            means = sorted(mean(draw.choices(differences, k=len(both))) for _ in range(2_000))
+            low, high = means[50], means[-51]
+            cells.append(f"{mean(differences):{shown}} [{low:{shown}}, {high:{shown}}]")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Trains, generates, judges, and prints the table."""
     parser = argparse.ArgumentParser(
@@ -404,6 +437,8 @@ def main() -> None:
     ]
     judge += ["--against-row", args.rows[0], "--verdicts", "verdicts.jsonl", "-o", "report.json", "--quiet"]
     subprocess.run(judge, cwd=args.work, check=True, stdout=subprocess.DEVNULL)
+    verdicts = [json.loads(line) for line in (args.work / "verdicts.jsonl").read_text().splitlines()]
+    print(distances(verdicts, args.rows), end="\n\n")
     print(table(json.loads((args.work / "report.json").read_text()), costs))
 
 

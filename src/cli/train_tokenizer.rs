@@ -19,7 +19,9 @@ use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_core::skeleton::Skeleton;
 use drift_data::corpus::ReadOptions;
-use drift_tune::design::{Aim, Base, Goal, Range, Reuse, SchemeKind, SlotRequest, TokenizerReport, TokenizerRequest};
+use drift_tune::design::{
+    Aim, Base, Goal, Range, Reuse, SchemeKind, SlotRequest, TokenizerReport, TokenizerRequest,
+};
 use drift_tune::parameter;
 
 /// Examples at the end of the help.

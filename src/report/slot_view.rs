@@ -25,7 +25,8 @@ pub fn slot_page(report: &SlotReport) -> Page {
 
 /// Returns the text of `MODEL_CARD.md`.
 pub fn slot_card(report: &SlotReport) -> String {
-    let cuts: Vec<String> = cuts(report).into_iter().map(|cut| format!("- {}: `{}`", cut[0], cut[1])).collect();
+    let cuts: Vec<String> =
+        cuts(report).into_iter().map(|cut| format!("- {}: `{}`", cut[0], cut[1])).collect();
     format!("## Tokenizer\n\n{}\n\n{}\n\n{}", lead(report), cuts.join("\n"), checked(report))
 }
 
@@ -43,11 +44,12 @@ fn lead(report: &SlotReport) -> String {
 fn cuts(report: &SlotReport) -> Vec<[String; 2]> {
     let name = |slot: &str, decimals| format!("{slot}, {decimals} decimals");
     let cuts = report.slots.iter();
-    cuts.map(|cut| [name(&cut.slot, cut.decimals), cut.example.escape_debug().to_string()]).collect()
+    cuts.map(|cut| [name(&cut.slot, cut.decimals), format!("{:?}", cut.example)]).collect()
 }
 
 fn facts(report: &SlotReport) -> Table {
-    let mut table = Table::new(format!("{}, numbers of {}", report.base, report.skeleton)).text("").number("");
+    let mut table =
+        Table::new(format!("{}, numbers of {}", report.base, report.skeleton)).text("").number("");
     table.fact("tokens a number", thousands(report.tokens_per_slot));
     table.fact("new tokens", thousands(report.new_tokens));
     table.fact("rows of the embedding", thousands(report.embedding_rows));
@@ -61,7 +63,10 @@ fn facts(report: &SlotReport) -> Table {
 }
 
 fn prompts(report: &SlotReport) -> Table {
-    let mut table = Table::new("Tokens of a text, over all texts of a prompt").code("prompt").number("base").number("");
+    let mut table = Table::new("Tokens of a text, over all texts of a prompt")
+        .code("prompt")
+        .number("base")
+        .number("extended");
     for prompt in report.prompts.iter().take(20) {
         let [base, own] = [prompt.base_tokens, prompt.tokens].map(|range| or_dash(range, token_range));
         table.row([prompt.prompt.clone(), base, own]);

@@ -133,7 +133,8 @@ impl Dfa {
             let stops = self.next(state, stop).is_some();
             let next = self.bytes(state).filter(|byte| *byte != stop).collect::<Vec<u8>>();
             for byte in next.into_iter().rev() {
-                waiting.extend(self.next(state, byte).map(|then| (then, format!("{text}{}", char::from(byte)))));
+                waiting
+                    .extend(self.next(state, byte).map(|then| (then, format!("{text}{}", char::from(byte)))));
             }
             if stops || self.accepts(state) {
                 found.push(text);

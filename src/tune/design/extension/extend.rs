@@ -81,8 +81,7 @@ pub(crate) fn extend_guarded(
     let layout = BaseLayout::from_json(base).map_err(|problem| Error::input(place, problem, OTHER_BASE))?;
     let new_tokens = add_tokens(&mut json, place, new, ids)?;
     json["model"]["ignore_merges"] = true.into();
-    let patterns =
-        [scheme.grammar.isolating_pattern(), scheme.grammar.block_pattern(), cut_pattern(scheme)];
+    let patterns = [scheme.grammar.isolating_pattern(), scheme.grammar.block_pattern(), cut_pattern(scheme)];
     json["pre_tokenizer"] = pre_tokenizer(&layout, &patterns, guard);
     Ok(Extension { json, new_tokens })
 }

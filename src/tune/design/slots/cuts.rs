@@ -78,7 +78,9 @@ fn combinations(from: usize, to: usize, count: usize) -> Vec<Vec<usize>> {
     }
     let mut all = Vec::new();
     for first in from..to {
-        all.extend(combinations(first + 1, to, count - 1).into_iter().map(|rest| [vec![first], rest].concat()));
+        all.extend(
+            combinations(first + 1, to, count - 1).into_iter().map(|rest| [vec![first], rest].concat()),
+        );
     }
     all
 }
@@ -120,7 +122,12 @@ fn lacking(
 }
 
 /// Adds the texts of these parts; `None` if they are too many.
-fn pieces(form: &NumberForm, space: &str, [from, to]: [usize; 2], found: &mut BTreeSet<String>) -> Option<()> {
+fn pieces(
+    form: &NumberForm,
+    space: &str,
+    [from, to]: [usize; 2],
+    found: &mut BTreeSet<String>,
+) -> Option<()> {
     if let Some(listed) = &form.listed {
         for number in listed {
             let offsets = form.offsets(space, number);
@@ -155,7 +162,12 @@ pub(in crate::design) fn spelled(text: &str) -> String {
 
 impl CutNumbers {
     /// Returns the pieces of a number behind white space.
-    pub(in crate::design) fn pieces<'t>(&self, form: &NumberForm, space: &str, text: &'t str) -> Vec<&'t str> {
+    pub(in crate::design) fn pieces<'t>(
+        &self,
+        form: &NumberForm,
+        space: &str,
+        text: &'t str,
+    ) -> Vec<&'t str> {
         let offsets = form.offsets(space, &text[space.len()..]);
         let cuts = self.cuts.get(&form.decimals).map_or(&[][..], Vec::as_slice);
         let pieces = spans(form.decimals, cuts).map(|[from, to]| &text[offsets[from]..offsets[to]]);

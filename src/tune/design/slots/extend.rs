@@ -127,7 +127,11 @@ impl SlotRequest {
             slots: numbers.forms.iter().map(|form| check.example(form, &self.skeleton)).collect(),
             constant: counts.constant,
             prompts: prompts
-                .map(|(own, base)| PromptCounts { prompt: own.prompt, tokens: own.tokens, base_tokens: base.tokens })
+                .map(|(own, base)| PromptCounts {
+                    prompt: own.prompt,
+                    tokens: own.tokens,
+                    base_tokens: base.tokens,
+                })
                 .collect(),
             guarantees,
         };
@@ -138,7 +142,8 @@ impl SlotRequest {
     fn count(&self, tokenizer: &Tokenizer, job: &Job) -> Result<SkeletonTokens> {
         let bytes = tokenizer.json()?.to_string().into_bytes();
         let tokenizer = Tokenizer::from_bytes(&tokenizer.name, tokenizer.source.clone(), &bytes)?;
-        SkeletonTexts { skeleton: self.skeleton.clone(), prompts: self.prompts.clone(), tokenizer }.tokens(job)
+        SkeletonTexts { skeleton: self.skeleton.clone(), prompts: self.prompts.clone(), tokenizer }
+            .tokens(job)
     }
 
     /// Returns the tokens of a number and the cuts that reach the goal.
@@ -163,7 +168,8 @@ impl SlotRequest {
                 })
             }
             Aim::Budget(budget) => {
-                let mut all = (1..=most).filter_map(|tokens| Some((tokens, cut_numbers(numbers, tokens, vocabulary)?)));
+                let mut all =
+                    (1..=most).filter_map(|tokens| Some((tokens, cut_numbers(numbers, tokens, vocabulary)?)));
                 all.find(|(_, cut)| cut.new.len() as u64 <= budget).ok_or_else(|| {
                     let problem = format!("the numbers of {name} need more than {budget} new tokens");
                     Error::parameter(parameter::BUDGET, problem, "give more, or the slots smaller ranges")
@@ -182,7 +188,8 @@ fn layout(base: &Tokenizer, json: &Value) -> Result<BaseLayout> {
     if splits(&json["pre_tokenizer"]).into_iter().filter_map(regex).any(|regex| regex.starts_with(CUT_MARK)) {
         return Err(another_way(&base.name));
     }
-    let layout = BaseLayout::from_json(json).map_err(|problem| Error::input(&base.name, problem, OTHER_BASE))?;
+    let layout =
+        BaseLayout::from_json(json).map_err(|problem| Error::input(&base.name, problem, OTHER_BASE))?;
     let is_unknown = |member: &Value| member["type"] == "Split" && regex(member).is_none();
     if !layout.before.is_empty() || layout.own.iter().any(is_unknown) {
         return refuse("has a pre-tokenizer that may cut white space off numbers");
@@ -238,7 +245,11 @@ impl SlotCheck<'_> {
                 }
                 for number in all.iter().step_by(all.len().div_ceil(50)) {
                     let text = format!("{}{number}", place.space);
-                    like_numbers.extend([format!("x{text}0"), format!("{text}{number}"), format!("a{text}.x")]);
+                    like_numbers.extend([
+                        format!("x{text}0"),
+                        format!("{text}{number}"),
+                        format!("a{text}.x"),
+                    ]);
                     like_numbers.extend([format!("({text})"), format!("x{number}x"), format!("1{number}.")]);
                 }
             }
@@ -281,7 +292,11 @@ impl SlotCheck<'_> {
         let text = format!("{space}{number}");
         let pieces = cut.pieces(form, space, &text);
         if pieces.len() > 1 && vocabulary.may_not_be_added(&text) {
-            return Err(Error::input(&pair.base.name, format!("`{}`: {WHOLE_NUMBERS}", text.escape_debug()), OTHER_BASE));
+            return Err(Error::input(
+                &pair.base.name,
+                format!("`{}`: {WHOLE_NUMBERS}", text.escape_debug()),
+                OTHER_BASE,
+            ));
         }
         let id = |piece: &&str| known.get(&spelled(piece)).copied();
         let ids: Option<Vec<u32>> = pieces.iter().map(id).collect();

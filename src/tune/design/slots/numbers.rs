@@ -42,7 +42,11 @@ impl SlotNumbers {
         let places = skeleton.number_places();
         if places.is_empty() {
             let problem = "has no slot of numbers";
-            return Err(Error::input(&skeleton.name, problem, "give a skeleton with decimals, integers or bins"));
+            return Err(Error::input(
+                &skeleton.name,
+                problem,
+                "give a skeleton with decimals, integers or bins",
+            ));
         }
         let mut forms = Vec::new();
         for slot in places.iter().map(|place| place.slot).collect::<BTreeSet<usize>>() {
@@ -103,10 +107,17 @@ impl SlotNumbers {
     pub(in crate::design) fn patterns(&self) -> [String; 2] {
         let (mut isolating, mut alone) = (Vec::new(), BTreeSet::new());
         for form in &self.forms {
-            let digits = if form.decimals == 0 { String::new() } else { format!("\\.[0-9]{{{}}}", form.decimals) };
-            for NumberPlace { space, before, after, .. } in self.places.iter().filter(|place| place.slot == form.slot) {
+            let digits =
+                if form.decimals == 0 { String::new() } else { format!("\\.[0-9]{{{}}}", form.decimals) };
+            for NumberPlace { space, before, after, .. } in
+                self.places.iter().filter(|place| place.slot == form.slot)
+            {
                 let number = format!("{}{}{digits}", escaped(space), form.head());
-                isolating.push(format!("{}{number}{}", beside(before, ["(?<=", "\\A"]), beside(after, ["(?=", "\\z"])));
+                isolating.push(format!(
+                    "{}{number}{}",
+                    beside(before, ["(?<=", "\\A"]),
+                    beside(after, ["(?=", "\\z"])
+                ));
                 alone.insert(number);
             }
         }
@@ -151,7 +162,8 @@ fn forms_of(slot: usize, of: &Slot) -> Option<Vec<NumberForm>> {
     let decimals_of = |number: &String| number.split_once('.').map_or(0, |parts| parts.1.len());
     let decimals: BTreeSet<usize> = all.iter().map(decimals_of).collect();
     let form = |decimals: usize| {
-        let listed: Vec<String> = all.iter().filter(|number| decimals_of(number) == decimals).cloned().collect();
+        let listed: Vec<String> =
+            all.iter().filter(|number| decimals_of(number) == decimals).cloned().collect();
         NumberForm { slot, decimals, heads: listed.iter().map(head_of).collect(), listed: Some(listed) }
     };
     Some(decimals.into_iter().map(form).collect())
@@ -166,7 +178,8 @@ fn any_of(all: impl Iterator<Item = String>) -> String {
 /// Returns the expression for what stands beside a place.
 fn beside(neighbours: &Neighbours, [look, border]: [&str; 2]) -> String {
     let Some(neighbours) = neighbours else { return String::new() };
-    let bytes: String = neighbours.iter().flatten().map(|byte| escaped(&char::from(*byte).to_string())).collect();
+    let bytes: String =
+        neighbours.iter().flatten().map(|byte| escaped(&char::from(*byte).to_string())).collect();
     let class = (!bytes.is_empty()).then(|| format!("{look}[{bytes}])"));
     any_of(class.into_iter().chain(neighbours.contains(&None).then(|| border.to_owned())))
 }
