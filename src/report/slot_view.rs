@@ -77,13 +77,12 @@ fn prompts(report: &SlotReport) -> Table {
 
 fn checked(report: &SlotReport) -> String {
     let run = &report.guarantees;
-    let numbers = if run.all_numbers { "Every number" } else { "Every piece of numbers" };
     let plain = match run.plain_text {
         PlainText::Proved => "proved from the base's pre-tokenizers and vocabulary, and equal on",
         PlainText::Tried => "not proved for this base's pre-tokenizers, but equal on",
     };
     format!(
-        "{numbers} was encoded in every place, {} texts: exactly its pieces, and decoded to itself.\n\
+        "Every number was encoded in every place, {} texts: exactly its pieces, and decoded to itself.\n\
          {} old tokens keep id and text; each new token is reached.\n\
          Text without such numbers takes the same tokens as before: {plain} {} texts.\n",
         thousands(run.numbers),

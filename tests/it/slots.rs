@@ -74,7 +74,6 @@ fn is_extended(base: &str, name: &str, skeleton: &Value, tokens: usize) -> u64 {
     let aim = format!("--tokens-per-block {tokens} -o out --json");
     let report = folder.line(&format!("train-tokenizer --base {base} {files} {aim}")).good().json();
     assert_eq!((&report["schema"], &report["constant"]), (&json!("drift.train-slots/1"), &json!(3)));
-    assert_eq!(report["guarantees"]["all_numbers"], true);
     let new: Value = serde_json::from_slice(&folder.read("out/new_tokens.json")).unwrap();
     assert_eq!(json!(new["new_tokens"].as_array().unwrap().len()), report["new_tokens"]);
     let counted = folder.line(&format!("inspect --tokenizer out {files} --json")).good().json();

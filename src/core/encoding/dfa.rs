@@ -123,20 +123,15 @@ impl Dfa {
         (0..self.len()).flat_map(|state| self.bytes(state as DfaState)).collect()
     }
 
-    /// Returns all strings in their order, up to the first byte `stop` of each; `None` if they are more than `most`.
-    pub fn strings(&self, stop: u8, most: usize) -> Option<Vec<String>> {
+    /// Returns all strings in their order; `None` if they are more than `most`.
+    pub fn strings(&self, most: usize) -> Option<Vec<String>> {
         let (mut found, mut waiting) = (Vec::new(), vec![(self.start(), String::new())]);
-        while let Some((state, text)) = waiting.pop() {
-            if found.len() > most {
-                return None;
+        while let Some((state, text)) = waiting.pop().filter(|_| found.len() <= most) {
+            for byte in (0..=255).rev() {
+                let then = self.next(state, byte);
+                waiting.extend(then.map(|then| (then, format!("{text}{}", char::from(byte)))));
             }
-            let stops = self.next(state, stop).is_some();
-            let next = self.bytes(state).filter(|byte| *byte != stop).collect::<Vec<u8>>();
-            for byte in next.into_iter().rev() {
-                waiting
-                    .extend(self.next(state, byte).map(|then| (then, format!("{text}{}", char::from(byte)))));
-            }
-            if stops || self.accepts(state) {
+            if self.accepts(state) {
                 found.push(text);
             }
         }

@@ -107,51 +107,24 @@ fn spans(decimals: usize, cuts: &[usize]) -> impl Iterator<Item = [usize; 2]> {
 fn lacking(
     numbers: &SlotNumbers,
     decimals: usize,
-    span: [usize; 2],
+    [from, to]: [usize; 2],
     vocabulary: &impl BaseTokens,
 ) -> Option<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for form in numbers.with(decimals) {
         for space in numbers.spaces(form) {
-            pieces(form, space, span, &mut found)?;
+            for number in &form.numbers {
+                let offsets = form.offsets(space, number);
+                found.insert(format!("{space}{number}")[offsets[from]..offsets[to]].to_owned());
+                if found.len() as u64 > MAX_NEW_TOKENS {
+                    return None;
+                }
+            }
         }
     }
     found.retain(|piece| !piece.is_empty() && !vocabulary.holds(&spelled(piece)));
     let may_be_added = found.iter().all(|piece| !vocabulary.may_not_be_added(piece));
     may_be_added.then(|| found.iter().map(|piece| spelled(piece)).collect())
-}
-
-/// Adds the texts of these parts; `None` if they are too many.
-fn pieces(
-    form: &NumberForm,
-    space: &str,
-    [from, to]: [usize; 2],
-    found: &mut BTreeSet<String>,
-) -> Option<()> {
-    if let Some(listed) = &form.listed {
-        for number in listed {
-            let offsets = form.offsets(space, number);
-            found.insert(format!("{space}{number}")[offsets[from]..offsets[to]].to_owned());
-            if found.len() as u64 > MAX_NEW_TOKENS {
-                return None;
-            }
-        }
-        return Some(());
-    }
-    let digits = to.saturating_sub(from.max(POINT + 1));
-    let nothing = BTreeSet::from([String::new()]);
-    let heads = if (from..to).contains(&HEAD) { &form.heads } else { &nothing };
-    let count = 10_u64.checked_pow(digits as u32)?;
-    if count.checked_mul(heads.len() as u64)? > MAX_NEW_TOKENS {
-        return None;
-    }
-    let space = if from == SPACE { space } else { "" };
-    let point = if (from..to).contains(&POINT) { "." } else { "" };
-    for head in heads {
-        let tail = |digit: u64| if digits == 0 { String::new() } else { format!("{digit:0digits$}") };
-        found.extend((0..count).map(|digit| format!("{space}{head}{point}{}", tail(digit))));
-    }
-    Some(())
 }
 
 /// Returns a text as byte-level vocabularies spell it: white space in letters.

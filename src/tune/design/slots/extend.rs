@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::cuts::{CutNumbers, cut_numbers, most_pieces, spelled};
-use super::numbers::{NumberForm, POINT, SlotNumbers};
+use super::numbers::{NumberForm, SlotNumbers};
 use super::report::{PromptCounts, SLOTS_SCHEMA, SlotCut, SlotGuarantees, SlotReport};
 use crate::design::base_files::BaseFiles;
 use crate::design::extension::base::BaseVocabulary;
@@ -232,7 +232,7 @@ impl SlotCheck<'_> {
         let (mut count, reached) = (0, Mutex::new(HashSet::new()));
         let mut like_numbers = Vec::new();
         for form in &numbers.forms {
-            let all = self.tried(form);
+            let all = &form.numbers;
             for place in numbers.places.iter().filter(|place| place.slot == form.slot) {
                 for around in surroundings(place) {
                     job.check()?;
@@ -271,7 +271,6 @@ impl SlotCheck<'_> {
             unchanged_tokens,
             reached_tokens: new_tokens.len() as u64,
             numbers: count,
-            all_numbers: numbers.forms.iter().all(|form| form.listed.is_some()),
             plain_texts: plain_texts + like_numbers.len() as u64,
             plain_bytes,
             plain_text,
@@ -309,36 +308,9 @@ impl SlotCheck<'_> {
         Ok(ids)
     }
 
-    /// Returns the numbers of a form that are tried: all, or such that every piece is among them.
-    fn tried(&self, form: &NumberForm) -> Vec<String> {
-        if let Some(listed) = &form.listed {
-            return listed.clone();
-        }
-        let heads: Vec<&String> = form.heads.iter().collect();
-        let cuts = &self.cut.cuts[&form.decimals];
-        let is_joined = !cuts.iter().any(|cut| (POINT..=POINT + 1).contains(cut));
-        let made = |index: usize| {
-            let (mut digits, mut head, mut at) = (String::new(), heads[index % heads.len()], 0);
-            let ends = cuts.iter().filter(|cut| **cut > POINT + 1).map(|cut| cut - POINT - 1);
-            for end in ends.chain([form.decimals]) {
-                let count = 10_usize.pow((end - at) as u32);
-                if at == 0 && is_joined {
-                    head = heads[index / count % heads.len()];
-                }
-                if end > at {
-                    digits += &format!("{:01$}", index % count, end - at);
-                }
-                at = end;
-            }
-            format!("{head}.{digits}")
-        };
-        (0..MAX_NEW_TOKENS as usize).map(made).collect()
-    }
-
     fn example(&self, form: &NumberForm, skeleton: &Skeleton) -> SlotCut {
         let space = self.numbers.spaces(form).into_iter().next_back().unwrap_or_default();
-        let number = form.listed.as_ref().and_then(|listed| listed.get(listed.len() / 2).cloned());
-        let number = number.unwrap_or_else(|| self.tried(form).swap_remove(1_234));
+        let number = &form.numbers[form.numbers.len() / 2];
         let example = self.cut.pieces(form, space, &format!("{space}{number}")).join("|");
         SlotCut { slot: skeleton.slots[form.slot].name.clone(), decimals: form.decimals as u64, example }
     }

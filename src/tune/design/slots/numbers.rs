@@ -1,25 +1,19 @@
 //! The numbers of a skeleton: their texts, and the expressions that find them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use drift_core::error::{Error, Result};
-use drift_core::skeleton::{Neighbours, NumberPlace, Skeleton, Slot, SlotKind};
+use drift_core::skeleton::{Neighbours, NumberPlace, Skeleton, Slot};
 
-/// The most numbers of a slot that are listed. Of longer ones every digit may be any.
-const MOST_LISTED: usize = 2_000_000;
-
-/// The most integer parts of such a slot.
-const MOST_HEADS: usize = 200_000;
+/// The most numbers of a slot: each of them is tried.
+const MOST_NUMBERS: usize = 2_000_000;
 
 /// Numbers of one slot with the same number of decimals.
 pub(in crate::design) struct NumberForm {
     /// The slot.
     pub slot: usize,
     pub decimals: usize,
-    /// Signs with integer parts.
-    pub heads: BTreeSet<String>,
-    /// All numbers, if they are few enough.
-    pub listed: Option<Vec<String>>,
+    pub numbers: Vec<String>,
 }
 
 /// The numbers of a skeleton and their places.
@@ -52,7 +46,7 @@ impl SlotNumbers {
         for slot in places.iter().map(|place| place.slot).collect::<BTreeSet<usize>>() {
             forms.extend(forms_of(slot, &skeleton.slots[slot]).ok_or_else(|| {
                 let problem = format!("slot `{}` has too many numbers", skeleton.slots[slot].name);
-                let remedy = "give it a smaller range, or fewer decimals of which none is removed";
+                let remedy = "give it a smaller range, or fewer decimals";
                 Error::input(&skeleton.name, problem, remedy)
             })?);
         }
@@ -126,15 +120,15 @@ impl SlotNumbers {
 }
 
 impl NumberForm {
-    /// Returns the expression of the heads: a sign, and integers by their number of digits.
+    /// Returns the expression of a sign and an integer, by their number of digits.
     fn head(&self) -> String {
-        let digits = |head: &String| head.trim_start_matches(['-', '+']).len();
-        let least = self.heads.iter().map(digits).min().unwrap_or(1);
-        let most = self.heads.iter().map(digits).max().unwrap_or(1);
-        let signed = self.heads.iter().filter(|head| head.starts_with(['-', '+'])).count();
-        let sign = match signed {
+        let heads = self.numbers.iter().map(|number| number.split('.').next().unwrap_or_default());
+        let digits = heads.map(|head| head.trim_start_matches(['-', '+']).len());
+        let (least, most) =
+            digits.fold((usize::MAX, 0), |(least, most), own| (least.min(own), most.max(own)));
+        let sign = match self.numbers.iter().filter(|number| number.starts_with(['-', '+'])).count() {
             0 => "",
-            all if all == self.heads.len() => "[+-]",
+            all if all == self.numbers.len() => "[+-]",
             _ => "-?",
         };
         format!("{sign}[0-9]{{{least},{most}}}")
@@ -151,22 +145,12 @@ impl NumberForm {
 
 /// Returns the numbers of a slot by their decimals; `None` if they are too many.
 fn forms_of(slot: usize, of: &Slot) -> Option<Vec<NumberForm>> {
-    let head_of = |number: &String| number.split('.').next().unwrap_or_default().to_owned();
-    let Some(all) = of.dfa().strings(0, MOST_LISTED) else {
-        let [SlotKind::Number(number)] = &of.kinds[..] else { return None };
-        let heads = of.dfa().strings(b'.', MOST_HEADS)?.into_iter().collect();
-        let decimals = usize::from(number.decimals);
-        let is_plain = number.decimals > 0 && number.least_decimals == number.decimals;
-        return is_plain.then(|| vec![NumberForm { slot, decimals, heads, listed: None }]);
-    };
-    let decimals_of = |number: &String| number.split_once('.').map_or(0, |parts| parts.1.len());
-    let decimals: BTreeSet<usize> = all.iter().map(decimals_of).collect();
-    let form = |decimals: usize| {
-        let listed: Vec<String> =
-            all.iter().filter(|number| decimals_of(number) == decimals).cloned().collect();
-        NumberForm { slot, decimals, heads: listed.iter().map(head_of).collect(), listed: Some(listed) }
-    };
-    Some(decimals.into_iter().map(form).collect())
+    let mut forms: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for number in of.dfa().strings(MOST_NUMBERS)? {
+        let decimals = number.split_once('.').map_or(0, |parts| parts.1.len());
+        forms.entry(decimals).or_default().push(number);
+    }
+    Some(forms.into_iter().map(|(decimals, numbers)| NumberForm { slot, decimals, numbers }).collect())
 }
 
 /// Returns the expression for one of several.

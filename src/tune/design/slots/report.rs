@@ -72,10 +72,8 @@ pub struct SlotGuarantees {
     pub unchanged_tokens: u64,
     /// The number of new tokens; each of them occurs in some number.
     pub reached_tokens: u64,
-    /// The number of texts with a number in one of its places; each took exactly its pieces, and was decoded to itself.
+    /// The number of texts with a number in one of its places, every number in every place; each took exactly its pieces, and was decoded to itself.
     pub numbers: u64,
-    /// Whether every number of every slot was tried. Of slots with too many numbers, every piece was.
-    pub all_numbers: bool,
     /// The number of texts with something like a number, and without any; all were encoded as by the base.
     pub plain_texts: u64,
     /// The total size of the texts without any number in bytes.
