@@ -58,7 +58,8 @@ class AutomatonLogitsProcessor(LogitsProcessor):
     Further keys of the mapping are ``geometry`` (true for `moldrift.GeometryAutomaton`), and the options of the two
     classes: ``dialect``, ``encoding``, ``conformers``, ``opened``, and with ``geometry`` also ``bounds``, ``signs`` and
     ``planes``. A request ``{"skeleton": …, "prompt": {…}}`` instead is held to a text of the skeleton (a name, a path or
-    its content) for the data of its prompt, as by `moldrift.SkeletonAutomaton`. vLLM itself draws the tokens, so temperature, top-p, seeds and log-probabilities work as always.
+    its content) for the data of its prompt, as by `moldrift.SkeletonAutomaton`. vLLM itself draws the tokens, so
+    temperature, top-p, seeds and log-probabilities work as always.
     Speculative decoding takes no logits processors; vLLM says so when it starts.
     """
 

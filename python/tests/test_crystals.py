@@ -45,9 +45,7 @@ def test_crystals_are_crystals(prototypes: object, drift: Drift, tmp_path: Path)
         assert geometry is None or geometry["shortest_distance_angstrom"] > 1.4, line
 
 
-def test_a_training_goes_on_from_its_checkpoint(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_training_goes_on_from_its_checkpoint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The weights are those of a training that was never interrupted, also if it was to be shorter at first."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
@@ -80,15 +78,21 @@ def test_shortest_distances_are_compared_formula_by_formula(monkeypatch: pytest.
     crystals = __import__("crystals")
 
     def verdict(row: str, prompt: int, shortest: float | None) -> dict[str, object]:
-        return {"row": row, "prompt": prompt, "geometry": {"shortest_distance_angstrom": shortest}}
+        geometry = {"shortest_distance_angstrom": shortest}
+        why = "composition" if row == "none" else None
+        return {"row": row, "prompt": prompt, "generation": 0, "why": why, "geometry": geometry}
 
     verdicts = [verdict("none", 0, 2.0), verdict("none", 0, 0.4), verdict("none", 1, 1.0)]
     verdicts += [verdict("mask", 0, 2.0), verdict("mask", 0, 2.0), verdict("mask", 1, 0.1)]
     # No volume, and no partner.
-    verdicts += [verdict("mask", 1, None), verdict("none", 2, 3.0), {"row": "mask", "prompt": 0, "geometry": None}]
+    verdicts += [
+        verdict("mask", 1, None),
+        verdict("none", 2, 3.0),
+        {**verdict("mask", 0, None), "geometry": None},
+    ]
     [_, _, line] = crystals.distances(verdicts, ["none", "mask"]).splitlines()
     # Formula 0: -50 points and +0.8 Å, formula 1: +100 points and -0.9 Å.
-    assert line.startswith("| `mask` | 2 | +25.0 [-50.0, +100.0] | -0.050 [-0.900, +0.800] |")
+    assert line.startswith("| `mask` | 2 | +25.0 [-50.0, +100.0] | -0.050 [-0.900, +0.800] | 1 of 1 |")
 
 
 def test_the_script_trains_generates_and_judges(drift: Drift, tmp_path: Path) -> None:
