@@ -36,7 +36,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import math
 import random
 import shutil
 import subprocess
@@ -348,13 +347,17 @@ def table(report: dict[str, Any], costs: dict[str, Cost]) -> str:
 def distances(verdicts: list[dict[str, Any]], names: list[str]) -> str:
     """The shortest distances of all texts as a Markdown table, beside those of the first row, formula by formula."""
     found: dict[str, dict[int, list[float]]] = {name: {} for name in names}
+
+    def shortest(one: dict[str, Any]) -> list[float]:
+        distance = (one["geometry"] or {}).get("shortest_distance_angstrom")
+        return [] if distance is None else [distance]
+
     for one in verdicts:
-        shortest = (one["geometry"] or {}).get("shortest_distance_angstrom")
-        if shortest is not None:
-            found[one["row"]].setdefault(one["prompt"], []).append(shortest)
+        if shortest(one):
+            found[one["row"]].setdefault(one["prompt"], []).extend(shortest(one))
 
     def mean(values: list[float]) -> float:
-        return sum(values) / len(values)
+        return sum(values) / max(1, len(values))
 
     def close(values: list[float]) -> float:
         return 100 * mean([value < 0.5 for value in values])
@@ -377,8 +380,7 @@ def distances(verdicts: list[dict[str, Any]], names: list[str]) -> str:
         touching = [
             first.get((one["prompt"], one["generation"])) == "composition"
             for one in verdicts
-            if one["row"] == name
-            and ((one["geometry"] or {}).get("shortest_distance_angstrom") or math.inf) < 0.5
+            if one["row"] == name and close(shortest(one)) > 0
         ]
         lines.append(f"| {' | '.join(cells)} | {sum(touching)} of {len(touching)} |")
     return "\n".join(lines)
