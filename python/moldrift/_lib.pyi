@@ -214,8 +214,9 @@ class Request:
 
 def follow_requests(
     requests: list[Request], tokens: list[list[int]]
-) -> tuple[_Integers, npt.NDArray[np.int32]]:
-    """Passes each request its new tokens. The ids that may come next, as offsets and ids."""
+) -> tuple[tuple[_Integers, npt.NDArray[np.int32]], list[bool]]:
+    """Passes each request its new tokens. Ids as offsets and ids, and for each request whether they are those that may
+    not come next, or those that may."""
 
 @final
 class Sampler:

@@ -1,7 +1,10 @@
-"""The automaton as a logits processor of vLLM (V1), for what a grammar cannot express: the geometry of a molecule.
+"""The automaton as a logits processor of vLLM (V1), for what a grammar cannot express: the geometry of a molecule, and
+free text before the marker of a skeleton.
 
     llm = LLM(model, logits_processors=["moldrift.vllm:AutomatonLogitsProcessor"])
     llm.generate(prompt, SamplingParams(extra_args={"moldrift": {"smiles": "CCO", "geometry": True}}))
+    salt = {"skeleton": "simple-cif", "prompt": {"formula": "NaCl"}}
+    llm.generate(prompt, SamplingParams(extra_args={"moldrift": salt}))
 
 vLLM starts the processor itself, once for an engine, with the tokenizer of the engine's model. A request without
 ``moldrift`` in its ``extra_args`` is left alone. Source of the interface: vLLM 0.32,
@@ -13,7 +16,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,7 +26,8 @@ from vllm.v1.sample.logits_processor.builtin import process_dict_updates
 import moldrift._lib as _lib
 import moldrift.sources as sources
 from moldrift.automaton import Automaton, GeometryAutomaton
-from moldrift.errors import DriftError
+from moldrift.errors import DriftError, TokenizerRefused
+from moldrift.skeletons import SkeletonAutomaton
 
 if TYPE_CHECKING:
     from vllm import SamplingParams
@@ -49,17 +53,19 @@ class _Row:
 
 
 class AutomatonLogitsProcessor(LogitsProcessor):
-    """Holds each request with ``extra_args={"moldrift": {"smiles": …}}`` to the text of its molecule.
+    """Holds each request with ``extra_args={"moldrift": {"smiles": …}}`` to the text of its molecule, or of a skeleton.
 
     Further keys of the mapping are ``geometry`` (true for `moldrift.GeometryAutomaton`), and the options of the two
     classes: ``dialect``, ``encoding``, ``conformers``, ``opened``, and with ``geometry`` also ``bounds``, ``signs`` and
-    ``planes``. vLLM itself draws the tokens, so temperature, top-p, seeds and log-probabilities work as always.
+    ``planes``. A request ``{"skeleton": …, "prompt": {…}}`` instead is held to a text of the skeleton (a name, a path or
+    its content) for the data of its prompt, as by `moldrift.SkeletonAutomaton`. vLLM itself draws the tokens, so
+    temperature, top-p, seeds and log-probabilities work as always.
     Speculative decoding takes no logits processors; vLLM says so when it starts.
     """
 
     @classmethod
     def validate_params(cls, sampling_params: SamplingParams) -> None:
-        """Refuses a request that names no molecule, or options that do not exist.
+        """Refuses a request that names neither molecule nor skeleton, or options that do not exist.
 
         Raises:
             ValueError: with what is wrong; a server answers with status 400.
@@ -67,6 +73,8 @@ class AutomatonLogitsProcessor(LogitsProcessor):
         asked = _asked(sampling_params)
         if asked is None:
             return
+        if isinstance(asked, dict) and "skeleton" in asked:
+            return _check_skeleton(asked)
         if not isinstance(asked, dict) or not isinstance(asked.get("smiles"), str):
             raise ValueError('moldrift: give {"smiles": "…"}, the SMILES of the prompt')
         known = _OPTIONS | {"smiles", "geometry"} | (_STRENGTH if asked.get("geometry") else frozenset())
@@ -86,6 +94,7 @@ class AutomatonLogitsProcessor(LogitsProcessor):
         del is_pin_memory
         self._config, self._device = vllm_config.model_config, device
         self._automata: dict[str, Automaton] = {}
+        self._skeletons: dict[str, SkeletonAutomaton] = {}
         self._rows: dict[int, _Row] = {}
 
     @cached_property
@@ -102,6 +111,15 @@ class AutomatonLogitsProcessor(LogitsProcessor):
             self._automata[key] = kind(self._tokenizer, **options)
         return self._automata[key]
 
+    def _constraint(self, asked: dict[str, Any]) -> _lib.Constraint:
+        """The constraint of a request. One automaton serves all requests of a skeleton."""
+        if "skeleton" not in asked:
+            return self._automaton(asked).constraint(asked["smiles"])
+        key = json.dumps(asked["skeleton"], sort_keys=True)
+        if key not in self._skeletons:
+            self._skeletons[key] = SkeletonAutomaton(self._tokenizer, asked["skeleton"])
+        return self._skeletons[key].constraint(asked["prompt"])
+
     def is_argmax_invariant(self) -> bool:
         """False: the most likely token may be forbidden."""
         return False
@@ -115,10 +133,11 @@ class AutomatonLogitsProcessor(LogitsProcessor):
             if asked is None:
                 return None
             try:
-                return _Row(_lib.Request(self._automaton(asked).constraint(asked["smiles"])), output_ids)
+                return _Row(_lib.Request(self._constraint(asked)), output_ids)
             except DriftError as error:
                 # What only the tokenizer of the model shows. An error here would end the engine with all requests.
-                _log.error("moldrift: %s; the text of %r ends at once", error, asked["smiles"])
+                of = asked.get("smiles", asked.get("prompt"))
+                _log.error("moldrift: %s; the text of %r ends at once", error, of)
                 return _Row(
                     _lib.Request.ended(sources.read(self._tokenizer, None).eos, str(error)), output_ids
                 )
@@ -135,20 +154,25 @@ class AutomatonLogitsProcessor(LogitsProcessor):
             return logits
         rows = list(self._rows.values())
         fine = [row.request.problem is None for row in rows]
-        offsets, ids = _lib.follow_requests([row.request for row in rows], [row.news() for row in rows])
+        (offsets, ids), forbids = _lib.follow_requests(
+            [row.request for row in rows], [row.news() for row in rows]
+        )
         for row, was_fine in zip(rows, fine, strict=True):
             if was_fine and row.request.problem is not None:
                 _log.error("moldrift: %s; this text ends here", row.request.problem)
-        places = torch.tensor(list(self._rows))
-        at = places.repeat_interleave(torch.from_numpy(offsets).diff()).to(logits.device)
-        legal = torch.from_numpy(ids).long().to(logits.device)
+        places, counts = torch.tensor(list(self._rows)), torch.from_numpy(offsets).diff()
+        at = places.repeat_interleave(counts).to(logits.device)
+        listed = torch.from_numpy(ids).long().to(logits.device)
+        are_forbidden = torch.tensor(forbids)
+        is_forbidden = are_forbidden.repeat_interleave(counts).to(logits.device)
         # A model may have fewer logits than the tokenizer has ids.
-        inside = legal < logits.shape[1]
-        at, legal = at[inside], legal[inside]
+        inside = listed < logits.shape[1]
+        forbidden, legal = inside & is_forbidden, inside & ~is_forbidden
         # Earlier processors may have forbidden all legal tokens. A row without a finite logit would break sampling.
-        kept = logits[at, legal].clamp_(min=torch.finfo(logits.dtype).min / 16)
-        logits[places.to(logits.device)] = float("-inf")
-        logits[at, legal] = kept
+        kept = logits[at[legal], listed[legal]].clamp_(min=torch.finfo(logits.dtype).min / 16)
+        logits[places[~are_forbidden].to(logits.device)] = float("-inf")
+        logits[at[legal], listed[legal]] = kept
+        logits[at[forbidden], listed[forbidden]] = float("-inf")
         return logits
 
 
@@ -157,6 +181,33 @@ def _geometry(strength: tuple[tuple[str, Any], ...]) -> GeometryAutomaton:
     """An automaton that tells, without the model's tokenizer, whether a strength exists and the geometry of a molecule
     is known."""
     return GeometryAutomaton("qwen-like", **dict(strength))
+
+
+def _check_skeleton(asked: dict[str, Any]) -> None:
+    """Refuses a request whose skeleton cannot be read, or whose prompt lacks what it needs.
+
+    Raises:
+        ValueError: with what is wrong.
+    """
+    if unknown := sorted(set(asked) - {"skeleton", "prompt"}):
+        raise ValueError(f"moldrift: {', '.join(unknown)} is no option of a request with a skeleton")
+    if not isinstance(asked["skeleton"], (str, dict)) or not isinstance(asked.get("prompt"), dict):
+        raise ValueError(
+            'moldrift: give {"skeleton": "…", "prompt": {…}}, a skeleton and the data of the prompt'
+        )
+    try:
+        _skeleton(json.dumps(asked["skeleton"])).constraint(asked["prompt"])
+    except TokenizerRefused:
+        # Of the tokenizer that stands in here. The model's own is asked later.
+        return
+    except (DriftError, TypeError, ValueError) as error:
+        raise ValueError(f"moldrift: {error}") from error
+
+
+@lru_cache(maxsize=64)
+def _skeleton(content: str) -> SkeletonAutomaton:
+    """An automaton that tells, without the model's tokenizer, whether a skeleton can be read and what it needs."""
+    return SkeletonAutomaton("qwen-like", json.loads(content))
 
 
 def _asked(params: SamplingParams) -> Any:

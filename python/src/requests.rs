@@ -53,34 +53,57 @@ impl Request {
     }
 }
 
+/// The ids of a step of a request: those that may come next, or those that may not.
+struct StepIds {
+    ids: Vec<i32>,
+    are_forbidden: bool,
+}
+
+impl StepIds {
+    fn legal(ids: &[u32]) -> Self {
+        StepIds { ids: ids.iter().map(|id| *id as i32).collect(), are_forbidden: false }
+    }
+}
+
 impl Request {
-    /// Takes tokens, and returns the ids that may come next. After the end of the text only the end token may.
-    fn follow(&mut self, tokens: &[i64]) -> Vec<i32> {
-        let end = vec![self.eos as i32];
+    /// Ends the text because of a problem.
+    fn end(&mut self, problem: String) -> StepIds {
+        self.problem = Some(problem);
+        self.text = None;
+        StepIds::legal(&[self.eos])
+    }
+
+    /// Takes tokens, and returns the ids of the next step. After the end of the text only the end token is legal.
+    fn follow(&mut self, tokens: &[i64]) -> StepIds {
+        let end = StepIds::legal(&[self.eos]);
         let Some(Text { constraint, place }) = &mut self.text else { return end };
         for &token in tokens {
             if !u32::try_from(token).is_ok_and(|id| place.take(&**constraint, id)) {
                 let allowed = listed(place.mask(&**constraint));
-                self.problem = Some(format!("token {} of a text is {token}; {allowed}", self.written));
-                self.text = None;
-                return end;
+                return self.end(format!("token {} of a text is {token}; {allowed}", self.written));
             }
             self.written += 1;
         }
         if place.over {
             return end;
         }
+        if let Some(problem) = place.problem() {
+            let problem = problem.to_owned();
+            return self.end(problem);
+        }
         match place.mask(&**constraint) {
-            Mask::Forced(id) => vec![id as i32],
-            Mask::Only(ids) => ids.iter().map(|id| *id as i32).collect(),
-            // An automaton always lists the legal tokens.
-            Mask::Any | Mask::Except(_) => Vec::new(),
+            Mask::Forced(id) => StepIds::legal(&[id]),
+            Mask::Only(ids) => StepIds::legal(ids),
+            Mask::Any => StepIds { are_forbidden: true, ..StepIds::legal(&[]) },
+            // The text before a marker is free but for a few tokens.
+            Mask::Except(ids) => StepIds { are_forbidden: true, ..StepIds::legal(ids) },
         }
     }
 }
 
-/// Passes each request the tokens that were written since the last call. Returns the ids that may come next, as offsets `[requests + 1]`
-/// and ids `[offsets.last()]`. The requests are followed in parallel, without the interpreter's lock.
+/// Passes each request the tokens that were written since the last call. Returns ids as offsets `[requests + 1]` and ids
+/// `[offsets.last()]`, and for each request whether its ids are those that may not come next, or those that may. The requests are
+/// followed in parallel, without the interpreter's lock.
 ///
 /// # Errors
 ///
@@ -90,18 +113,21 @@ pub(crate) fn follow_requests<'py>(
     py: Python<'py>,
     mut requests: Vec<PyRefMut<'py, Request>>,
     tokens: Vec<Vec<i64>>,
-) -> PyResult<PyRows<'py>> {
+) -> PyResult<(PyRows<'py>, Vec<bool>)> {
     if requests.len() != tokens.len() {
         let problem = format!("requests: {} for {} lists of tokens", requests.len(), tokens.len());
         return Err(Class::Drift.exception(problem));
     }
     let rows: Vec<(&mut Request, Vec<i64>)> =
         requests.iter_mut().map(|request| &mut **request).zip(tokens).collect();
-    let lists: Vec<Vec<i32>> =
+    let steps: Vec<StepIds> =
         py.detach(|| rows.into_par_iter().map(|(request, tokens)| request.follow(&tokens)).collect());
     let mut offsets = vec![0];
-    for list in &lists {
-        offsets.push(offsets[offsets.len() - 1] + list.len() as i64);
+    let mut ids = Vec::new();
+    for step in &steps {
+        ids.extend(&step.ids);
+        offsets.push(ids.len() as i64);
     }
-    Ok((PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, lists.concat())))
+    let are_forbidden = steps.iter().map(|step| step.are_forbidden).collect();
+    Ok(((PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, ids)), are_forbidden))
 }

@@ -45,6 +45,56 @@ def test_crystals_are_crystals(prototypes: object, drift: Drift, tmp_path: Path)
         assert geometry is None or geometry["shortest_distance_angstrom"] > 1.4, line
 
 
+def test_a_training_goes_on_from_its_checkpoint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The weights are those of a training that was never interrupted, also if it was to be shorter at first."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    monkeypatch.syspath_prepend(str(BENCHES))
+    crystals = __import__("crystals")
+    draw = random.Random(2)
+    rows = [([1, 2], [draw.randrange(3, 20) for _ in range(draw.randrange(4, 9))]) for _ in range(40)]
+    shape = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+
+    def weights(runs: list[float], folder: Path) -> object:
+        folder.mkdir()
+        for epochs in runs:
+            torch.manual_seed(0)
+            model = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=20, **shape))
+            done = crystals.train(model, rows, 4, epochs, folder / "checkpoint.pt", every=20)
+            assert done.step == len(done.losses) == int(10 * epochs)
+        return model.state_dict()
+
+    whole, parts = weights([4], tmp_path / "whole"), weights([3, 4], tmp_path / "parts")
+    # The last steps of the shorter one have another rate; its last checkpoint is from before them, or the test would fail.
+    assert (tmp_path / "parts/checkpoint.pt").is_file()
+    for name, values in whole.items():
+        assert torch.equal(values, parts[name]), name
+
+
+def test_shortest_distances_are_compared_formula_by_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("torch", "transformers"):
+        pytest.importorskip(module)
+    monkeypatch.syspath_prepend(str(BENCHES))
+    crystals = __import__("crystals")
+
+    def verdict(row: str, prompt: int, shortest: float | None) -> dict[str, object]:
+        geometry = {"shortest_distance_angstrom": shortest}
+        why = "composition" if row == "none" else None
+        return {"row": row, "prompt": prompt, "generation": 0, "why": why, "geometry": geometry}
+
+    verdicts = [verdict("none", 0, 2.0), verdict("none", 0, 0.4), verdict("none", 1, 1.0)]
+    verdicts += [verdict("mask", 0, 2.0), verdict("mask", 0, 2.0), verdict("mask", 1, 0.1)]
+    # No volume, and no partner.
+    verdicts += [
+        verdict("mask", 1, None),
+        verdict("none", 2, 3.0),
+        {**verdict("mask", 0, None), "geometry": None},
+    ]
+    [_, _, line] = crystals.distances(verdicts, ["none", "mask"]).splitlines()
+    # Formula 0: -50 points and +0.8 Å, formula 1: +100 points and -0.9 Å.
+    assert line.startswith("| `mask` | 2 | +25.0 [-50.0, +100.0] | -0.050 [-0.900, +0.800] | 1 of 1 |")
+
+
 def test_the_script_trains_generates_and_judges(drift: Drift, tmp_path: Path) -> None:
     for module in ("torch", "transformers"):
         pytest.importorskip(module)

@@ -70,7 +70,7 @@ pub(super) fn refuse() -> ExitCode {
         &Error::input(
             "--skeleton",
             problem,
-            "drift audit, inspect, encodings and export-grammar take skeletons",
+            "drift audit, inspect, encodings, export-grammar and train-tokenizer take skeletons",
         )
         .into(),
     );

@@ -7,25 +7,46 @@ use super::corpus::Corpus;
 use super::help::{self, CONFORMERS, NUMBERS, OUTPUT, TOKENIZER};
 use super::invocation::Invocation;
 use super::output::Output;
+use super::skeletons::{SkeletonArgs, SkeletonFiles};
 use super::values::{DialectArg, FrameArgs, SmilesOfArgs, folder_alone, found};
 use crate::report::design_view::design_table;
 use crate::report::folders::{refuse_over, tokenizer_files, write_tokenizer};
 use crate::report::learned_view::learned_table;
+use crate::report::slot_view::slot_tables;
 use drift_core::checkpoint::RequiredFiles;
 use drift_core::encoding::{Encoding, EncodingRequest, Precision, Reading};
 use drift_core::error::Error;
 use drift_core::job::Job;
+use drift_core::skeleton::Skeleton;
 use drift_data::corpus::ReadOptions;
-use drift_tune::design::{Aim, Base, Goal, Range, Reuse, SchemeKind, TokenizerReport, TokenizerRequest};
+use drift_tune::design::{
+    Aim, Base, Goal, Range, Reuse, SchemeKind, SlotRequest, TokenizerReport, TokenizerRequest,
+};
 use drift_tune::parameter;
 
 /// Examples at the end of the help.
-pub(super) const EXAMPLES: [&str; 5] = [
+pub(super) const EXAMPLES: [&str; 6] = [
     "drift train-tokenizer --base path/to/model --tokens-per-block 9 -o extended",
     "drift train-tokenizer --base path/to/model --tokens-per-block 11 --kind separate -o extended",
     "drift train-tokenizer --base MODEL --encoding binned-v2:-13,13,0.104 --tokens-per-block 4 -o bins",
     "drift train-tokenizer --base path/to/model --merges 300 -o extended",
+    "drift train-tokenizer --base MODEL --skeleton xyz --prompts P.jsonl --tokens-per-block 3 -o extended",
     "drift train-tokenizer --vocab-size 2000 -o new",
+];
+
+/// The options that the numbers of a skeleton have too.
+const BESIDE_SKELETON: [&str; 11] = [
+    "",
+    "base",
+    "tokens-per-block",
+    "budget",
+    "model",
+    "skeleton",
+    "prompts",
+    "output",
+    "json",
+    "quiet",
+    "threads",
 ];
 
 /// The command line of `drift train-tokenizer`.
@@ -41,7 +62,7 @@ pub(super) struct Args {
         help_heading = TOKENIZER
     )]
     base: Option<PathBuf>,
-    /// The tokens of every block, from < to >, with the fewest new tokens
+    /// The tokens of every block, from < to >, with the fewest new tokens; with --skeleton, of every number and the white space before it
     #[arg(long, value_name = "N", group = "aim", help_heading = TOKENIZER)]
     tokens_per_block: Option<u16>,
     /// The most new tokens, with which every block takes as few as possible
@@ -88,6 +109,8 @@ pub(super) struct Args {
     /// The checkpoint to fine-tune, for initial embedding rows of the new tokens
     #[arg(long, value_name = "MODEL", conflicts_with = "vocab_size", help_heading = OUTPUT)]
     model: Option<PathBuf>,
+    #[command(flatten)]
+    skeletons: SkeletonArgs,
     /// Compare other ways to add the same number of tokens
     #[arg(long, help_heading = OUTPUT)]
     compare: bool,
@@ -117,6 +140,9 @@ impl From<KindArg> for SchemeKind {
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.base, RequiredFiles::Tokenizer)?;
     found(&mut args.model, RequiredFiles::Weights)?;
+    if args.skeletons.files().is_some() {
+        invocation.refuse_beside("--skeleton", &BESIDE_SKELETON)?;
+    }
     let options = ReadOptions {
         frame: args.frame.frame(),
         reading: reading(&args),
@@ -130,7 +156,13 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     refuse_over(&args.output, &[("base", args.base.as_deref()), ("model", args.model.as_deref())])?;
     let folder = folder_alone("-o", &args.output)?;
     invocation.files().writes_in("-o", folder, &tokenizer_files())?.check()?;
-    let made = request.make(base(&args, job)?, &corpus, job)?;
+    let base = base(&args, job)?;
+    let made = match (args.skeletons.files(), base, request.goal) {
+        (Some(SkeletonFiles { skeleton, prompts }), Some(base), Goal::Aim(aim)) => {
+            SlotRequest { skeleton: Skeleton::load(&skeleton)?, prompts, aim }.make(base, job)?
+        }
+        (_, base, _) => request.make(base, &corpus, job)?,
+    };
     write_tokenizer(&args.output, &made)?;
     if made.trained.unchanged {
         output.note("the base was extended in this way already: nothing to add, the tokenizer is the same");
@@ -204,6 +236,7 @@ fn show(args: &Args, output: &Output, report: &TokenizerReport) -> anyhow::Resul
     output.text(&match report {
         TokenizerReport::Designed(report) => design_table(report, output.terminal()),
         TokenizerReport::Learned(report) => learned_table(report, output.terminal()),
+        TokenizerReport::Slots(report) => slot_tables(report, output.terminal()),
     })?;
     output.note(&format!("wrote {} and the files beside it", args.output.join("tokenizer.json").display()));
     Ok(())

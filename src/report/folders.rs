@@ -9,6 +9,7 @@ use super::card::model_card;
 use super::design_page::design_page;
 use super::fit_page::fit_page;
 use super::learned_view::learned_card;
+use super::slot_view::{slot_card, slot_page};
 use drift_core::error::{Error, Result};
 use drift_core::io::OutputSet;
 use drift_tune::design::{BaseFiles, MadeTokenizer, TokenizerReport};
@@ -59,6 +60,7 @@ pub fn write_tokenizer(folder: &Path, made: &MadeTokenizer) -> Result<()> {
     let (card, page) = match &made.trained.report {
         TokenizerReport::Designed(report) => (model_card(report), Some(design_page(report).render())),
         TokenizerReport::Learned(report) => (learned_card(report), None),
+        TokenizerReport::Slots(report) => (slot_card(report), Some(slot_page(report).render())),
     };
     let rows = made.rows.as_ref().map(|rows| &*rows.safetensors);
     let optional = [(ROWS, rows), (PAGE, page.as_ref().map(String::as_bytes))];

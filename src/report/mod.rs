@@ -3,7 +3,7 @@
 //! - [`table::Table`] is one table. [`table::Table::render`] shows it in a terminal, and [`html`] in a page.
 //! - [`plot`] draws SVG with plotters, without fonts, so the bytes are the same on every machine.
 //! - [`html::Page`] is a page of sections that loads nothing.
-//! - [`stats_view`], [`fit_view`], [`fit_page`], [`design_view`], [`design_page`], [`learned_view`], [`comparison_view`],
+//! - [`stats_view`], [`fit_view`], [`fit_page`], [`design_view`], [`design_page`], [`slot_view`], [`learned_view`], [`comparison_view`],
 //!   [`promises_view`], [`extend_view`], [`train_view`], [`against_view`], [`flaws_view`], [`audit_view`], [`audit_page`], [`pairs_view`], [`energy_view`], [`eval_view`],
 //!   [`summary_view`], [`chemistry_view`], [`worst_view`], [`mask_view`], [`floor_view`], [`same_view`], [`eval_page`],
 //!   [`generate_view`] and [`compare_view`] combine these for the verbs. [`card`] is the section of a model card for an extended tokenizer.
@@ -56,6 +56,7 @@ mod row_sections;
 pub mod same_view;
 pub mod shards_view;
 pub mod skeleton_view;
+pub mod slot_view;
 pub mod stats_view;
 #[cfg(feature = "generate")]
 pub mod summary_view;

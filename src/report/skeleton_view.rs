@@ -89,7 +89,7 @@ pub fn slot_encodings(report: &SlotEncodings) -> Table {
     table
 }
 
-fn token_range(range: [u32; 2]) -> String {
+pub(super) fn token_range(range: [u32; 2]) -> String {
     let [least, most] = range.map(|count| thousands(count.into()));
     if least == most { least } else { format!("{least} to {most}") }
 }

@@ -75,6 +75,7 @@ mod run_files;
 mod scaffolds;
 mod shards;
 mod skeletons;
+mod slots;
 mod stereo_marks;
 mod store;
 mod support;

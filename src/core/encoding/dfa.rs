@@ -123,6 +123,21 @@ impl Dfa {
         (0..self.len()).flat_map(|state| self.bytes(state as DfaState)).collect()
     }
 
+    /// Returns all strings in their order; `None` if they are more than `most`.
+    pub fn strings(&self, most: usize) -> Option<Vec<String>> {
+        let (mut found, mut waiting) = (Vec::new(), vec![(self.start(), String::new())]);
+        while let Some((state, text)) = waiting.pop().filter(|_| found.len() <= most) {
+            for byte in (0..=255).rev() {
+                let then = self.next(state, byte);
+                waiting.extend(then.map(|then| (then, format!("{text}{}", char::from(byte)))));
+            }
+            if self.accepts(state) {
+                found.push(text);
+            }
+        }
+        (found.len() <= most).then_some(found)
+    }
+
     /// Returns the shortest byte sequence that completes a string from here; of several, the smallest.
     pub fn completion(&self, state: DfaState) -> Vec<u8> {
         let mut layer = vec![(state, Vec::new())];

@@ -8,12 +8,13 @@
 //!   not be read back.
 //! - [`Skeleton::bind`] combines a skeleton with the data of a [`prompt`].
 //! - [`Bound::read`] in `read` reads a text: its values, or what is wrong and where ([`reading`]). `compare` compares its items with the prompt's.
-//! - [`Skeleton::alternatives`] writes slots otherwise, to compare what they take.
+//! - [`Skeleton::alternatives`] writes slots otherwise, to compare what they take. [`Skeleton::number_places`] has what stands around numbers.
 
 mod alternatives;
 mod borders;
 mod compare;
 mod file;
+mod places;
 pub mod prompt;
 mod read;
 pub mod reading;
@@ -23,6 +24,7 @@ pub mod template;
 use std::path::Path;
 
 pub use alternatives::{Alternative, SlotChange};
+pub use places::{Neighbours, NumberPlace};
 pub use prompt::{Arrangement, Bound, Items, Source};
 pub use reading::{Fault, FaultKind, ReadItem, Reading};
 pub use slot::{Slot, SlotKind};

@@ -71,8 +71,21 @@ impl BaseFiles {
         Ok(beside)
     }
 
-    /// Returns the initial embedding rows of the new tokens, if there is a model to compute them from. Adds what is known about the model
-    /// to the report.
+    /// Returns the number of rows of the model's embedding, if it is known.
+    pub(in crate::design) fn model_rows(&self) -> Option<u64> {
+        // The weights are authoritative; a configuration only states how many rows there should be.
+        self.model.as_ref().map(|model| model.embedding.rows).or(self.configured_rows)
+    }
+
+    /// Returns the initial embedding rows of the new tokens, if there is a model to compute them from.
+    ///
+    /// # Errors
+    /// If the model's rows cannot be read.
+    pub(in crate::design) fn new_rows(&self, base: &Tokenizer, new: &NewTokens) -> Result<Option<Rows>> {
+        self.model.as_ref().map(|model| rows(model, base, new)).transpose()
+    }
+
+    /// As [`BaseFiles::new_rows`]. Adds what is known about the model to the report.
     ///
     /// # Errors
     /// If the model's rows cannot be read.
@@ -82,10 +95,8 @@ impl BaseFiles {
         new: &NewTokens,
         report: &mut VocabularyReport,
     ) -> Result<Option<Rows>> {
-        let rows = self.model.as_ref().map(|model| rows(model, base, new)).transpose()?;
-        // The weights are authoritative; a configuration only states how many rows there should be.
-        let model_rows = self.model.as_ref().map(|model| model.embedding.rows).or(self.configured_rows);
-        report.for_model(model_rows, rows.as_ref().map(|rows| rows.report.clone()));
+        let rows = self.new_rows(base, new)?;
+        report.for_model(self.model_rows(), rows.as_ref().map(|rows| rows.report.clone()));
         Ok(rows)
     }
 

@@ -8,6 +8,7 @@
 //! - [`train`](mod@train), [`train_merges`](mod@train_merges) and [`train_scratch`](mod@train_scratch) are the complete procedures,
 //!   and [`report`] contains their reports. [`front`] compares the designs, [`compare`] the methods. [`request`] is the common
 //!   entry point for all of them, with the files [`base_files`] the base.
+//! - [`slots`] extends for the numbers of a skeleton instead, with the checks of [`extension`].
 //! - [`advice`] names what works with a tokenizer for which a template, or the automaton, does not.
 //!
 //! # Why positions and contexts do not matter
@@ -34,6 +35,7 @@ pub mod report;
 pub mod request;
 pub mod rows;
 pub mod scheme;
+pub mod slots;
 pub mod train;
 pub mod train_merges;
 pub mod train_scratch;
@@ -52,6 +54,8 @@ pub use rows::recipe::RowInit;
 pub use scheme::cuts::{Scheme, SchemeKind};
 pub use scheme::grammar::Grammar;
 pub use scheme::slots::Range;
+pub use slots::extend::SlotRequest;
+pub use slots::report::SlotReport;
 pub use train::{possible, train};
 pub use train_merges::train_merges;
 pub use train_scratch::train_scratch;

@@ -20,6 +20,8 @@ use super::report::trained::TrainedTokenizer;
 use super::rows::initial::Rows;
 use super::scheme::cuts::SchemeKind;
 use super::scheme::slots::Range;
+use super::slots::extend::SlotRequest;
+use super::slots::report::SlotReport;
 use super::train::train;
 use super::train_merges::train_merges;
 use super::train_scratch::{scratch_config, train_scratch};
@@ -102,6 +104,8 @@ pub enum TokenizerReport {
     Designed(Box<DesignReport>),
     /// On tokens learned from a corpus.
     Learned(Box<LearnedReport>),
+    /// On an extension for the numbers of a skeleton.
+    Slots(Box<SlotReport>),
 }
 
 /// A finished tokenizer, and the contents of its folder.
@@ -112,6 +116,19 @@ pub struct MadeTokenizer {
     pub rows: Option<Rows>,
     /// The files next to the base.
     pub beside: BaseFiles,
+}
+
+impl SlotRequest {
+    /// Extends a base for the numbers of a skeleton, and checks the result.
+    ///
+    /// # Errors
+    /// If the base cannot be extended, the goal cannot be reached, a check fails, or a prompt lacks what the skeleton needs.
+    pub fn make(&self, base: Base, job: &Job) -> Result<MadeTokenizer> {
+        let json = base.read_json()?;
+        let (trained, rows) = self.extend(&base.tokenizer, &json, &base.beside, job)?;
+        let trained = trained.map(|report| TokenizerReport::Slots(report.into()));
+        Ok(MadeTokenizer { trained, rows, beside: base.beside })
+    }
 }
 
 impl TokenizerRequest {

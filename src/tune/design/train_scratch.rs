@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::compare::compare_scratch;
-use super::extension::checker::Checker;
+use super::extension::checker::{Checker, TokenizerPair};
 use super::extension::config::tokenizer_config;
 use super::extension::layout::Alphabet;
 use super::extension::texts::{ALL_CONTEXTS, CONTEXTS};
@@ -56,13 +56,10 @@ fn promises(
 ) -> Result<ScratchPromises> {
     let contexts = &CONTEXTS[..contexts.clamp(1, ALL_CONTEXTS)];
     // Without a base, the tokenizer is compared with itself for all text except blocks.
-    let check = Checker {
-        base: &made.tokenizer,
-        extended: &made.tokenizer,
-        scheme: &made.scheme,
-        contexts,
-        alphabet: Alphabet::Bytes,
-    };
+    let (base, scheme) = (&made.tokenizer, &made.scheme);
+    let (isolated, alphabet) = (&scheme.grammar, Alphabet::Bytes);
+    let pair = TokenizerPair { base, extended: base, isolated, contexts, alphabet };
+    let check = Checker { pair, scheme };
     // No new tokens are listed, because reached tokens are checked below, on whole texts too.
     let run = check.numbers(&made.pieces, &[], job)?;
     let decoded_texts = made.decoded(sample, job)?;

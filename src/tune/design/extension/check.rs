@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use super::base::BaseTokenizer;
-use super::checker::Checker;
+use super::checker::{Checker, TokenizerPair};
 use super::layout::Alphabet;
 use super::numbers::Pieces;
 use super::plain::{PlainText, by_id};
@@ -82,7 +82,9 @@ pub(in crate::design) fn check_pieces(
     // At least one context and at most all: a plan may request fewer if time is short, but never none.
     let contexts = &CONTEXTS[..contexts.clamp(1, ALL_CONTEXTS)];
     let alphabet = Alphabet::from_json(base.json);
-    let check = Checker { base: base.tokenizer, extended, scheme, contexts, alphabet };
+    let isolated = &scheme.grammar;
+    let pair = TokenizerPair { base: base.tokenizer, extended, isolated, contexts, alphabet };
+    let check = Checker { pair, scheme };
     let unchanged_tokens = check.vocabulary(new_tokens)?;
     check.normalizer()?;
     let plain_text = match alphabet {
@@ -107,9 +109,9 @@ pub(in crate::design) fn check_pieces(
     })
 }
 
-impl Checker<'_> {
+impl TokenizerPair<'_> {
     /// Checks that old tokens keep their ids, new tokens have their ids, and there are no others. Returns the number of old tokens.
-    fn vocabulary(&self, new_tokens: &[(u32, String)]) -> Result<u64> {
+    pub(in crate::design) fn vocabulary(&self, new_tokens: &[(u32, String)]) -> Result<u64> {
         let (old, new) = (by_id(self.base.vocabulary()), self.extended.vocabulary());
         if let Some((id, text)) = old.iter().find(|(id, text)| new.get(text) != Some(id)) {
             return Err(self.broken(&format!("token {id}, {text:?}, would change")));
@@ -124,7 +126,9 @@ impl Checker<'_> {
         }
         Ok(old.len() as u64)
     }
+}
 
+impl Checker<'_> {
     /// Checks that the normalizer leaves blocks unchanged, whatever text surrounds them.
     fn normalizer(&self) -> Result<()> {
         let blocks = self.some_block();

@@ -1,29 +1,55 @@
 //! What every check of an extended tokenizer needs: both tokenizers, the scheme, and the error for a broken guarantee.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 
 use super::layout::Alphabet;
 use crate::design::scheme::blocks::{block, numbers};
 use crate::design::scheme::cuts::Scheme;
+use crate::design::scheme::grammar::Grammar;
 use drift_core::error::{Error, Result};
 use drift_core::text::CONFORMER_OPEN;
 use drift_core::tokenizer::Tokenizer;
 
+/// What the new tokens are for: the blocks of a grammar, or numbers between white space.
+pub(in crate::design) trait Isolated: Sync {
+    /// Returns a text in which nothing is isolated, made of this one.
+    ///
+    /// # Errors
+    /// If a pre-tokenizer refuses the text.
+    fn taken_apart(&self, text: &str) -> Result<String>;
+}
+
+impl Isolated for Grammar {
+    fn taken_apart(&self, text: &str) -> Result<String> {
+        Ok(self.without_blocks(text))
+    }
+}
+
 /// An extended tokenizer and its base. A tokenizer from scratch is its own base.
-pub(in crate::design) struct Checker<'t> {
+pub(in crate::design) struct TokenizerPair<'t> {
     pub(in crate::design) base: &'t Tokenizer,
     pub(in crate::design) extended: &'t Tokenizer,
-    pub(in crate::design) scheme: &'t Scheme,
+    pub(in crate::design) isolated: &'t dyn Isolated,
     pub(in crate::design) contexts: &'static [&'static str],
     pub(in crate::design) alphabet: Alphabet,
 }
 
-impl Checker<'_> {
-    pub(super) fn broken(&self, promise: &str) -> Error {
-        let problem = format!("this base cannot be extended: {promise}");
-        Error::input(&self.base.name, problem, "nothing was written")
-    }
+/// A pair with the scheme of its blocks.
+pub(in crate::design) struct Checker<'t> {
+    pub(in crate::design) pair: TokenizerPair<'t>,
+    pub(in crate::design) scheme: &'t Scheme,
+}
 
+impl<'t> Deref for Checker<'t> {
+    type Target = TokenizerPair<'t>;
+
+    fn deref(&self) -> &TokenizerPair<'t> {
+        &self.pair
+    }
+}
+
+impl Checker<'_> {
     /// Any block of the range.
     pub(super) fn some_block(&self) -> String {
         block(self.scheme.grammar, &numbers(self.scheme.grammar, 0)).0
@@ -38,9 +64,16 @@ impl Checker<'_> {
         }
         text.into()
     }
+}
+
+impl TokenizerPair<'_> {
+    pub(in crate::design) fn broken(&self, promise: &str) -> Error {
+        let problem = format!("this base cannot be extended: {promise}");
+        Error::input(&self.base.name, problem, "nothing was written")
+    }
 
     /// Returns the ids of a text, which must equal the base's ids.
-    pub(super) fn same_ids(&self, text: &str) -> Result<Vec<u32>> {
+    pub(in crate::design) fn same_ids(&self, text: &str) -> Result<Vec<u32>> {
         let ids = self.extended.ids(text)?;
         if ids == self.base.ids(text)? {
             return Ok(ids);
@@ -62,7 +95,7 @@ impl Checker<'_> {
 
     /// Returns whether ids decode to their text. Bases that mark the beginnings of sections decode a space after each added token; the
     /// extension must do the same.
-    pub(super) fn decodes(&self, ids: &[u32], text: &str) -> Result<bool> {
+    pub(in crate::design) fn decodes(&self, ids: &[u32], text: &str) -> Result<bool> {
         let decoded = self.extended.decode(ids)?;
         if decoded == text || self.alphabet == Alphabet::Bytes {
             return Ok(decoded == text);

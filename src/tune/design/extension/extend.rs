@@ -81,7 +81,8 @@ pub(crate) fn extend_guarded(
     let layout = BaseLayout::from_json(base).map_err(|problem| Error::input(place, problem, OTHER_BASE))?;
     let new_tokens = add_tokens(&mut json, place, new, ids)?;
     json["model"]["ignore_merges"] = true.into();
-    json["pre_tokenizer"] = pre_tokenizer(&layout, scheme, guard);
+    let patterns = [scheme.grammar.isolating_pattern(), scheme.grammar.block_pattern(), cut_pattern(scheme)];
+    json["pre_tokenizer"] = pre_tokenizer(&layout, &patterns, guard);
     Ok(Extension { json, new_tokens })
 }
 
@@ -175,14 +176,19 @@ fn may_touch_a_block(content: &str, grammar: Grammar) -> bool {
     !content.is_empty() && (inside(content) || begins || ends)
 }
 
-/// Combines the base's pre-tokenizers with the splits of the scheme.
-fn pre_tokenizer(layout: &BaseLayout, scheme: &Scheme, guard: Option<&str>) -> Value {
+/// Combines the base's pre-tokenizers with splits that isolate blocks in texts, know one on its own, and cut it.
+pub(in crate::design) fn pre_tokenizer(
+    layout: &BaseLayout,
+    patterns: &[String; 3],
+    guard: Option<&str>,
+) -> Value {
+    let [isolating, alone, cutting] = patterns;
     let mut list = layout.before.clone();
     // After the pre-tokenizers that mark spaces, and before the base's own splits, which must receive blocks already isolated.
-    list.push(split(&scheme.grammar.isolating_pattern()));
-    list.extend(layout.guarded(&scheme.grammar.block_pattern()));
+    list.push(split(isolating));
+    list.extend(layout.guarded(alone));
     list.extend(guard.map(split));
-    list.push(split(&cut_pattern(scheme)));
+    list.push(split(cutting));
     list.extend(layout.after.iter().cloned());
     json!({ "type": "Sequence", "pretokenizers": list })
 }

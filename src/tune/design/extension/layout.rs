@@ -178,8 +178,11 @@ pub(in crate::design) fn ids_inside(base: &Tokenizer, text: &str) -> Result<Vec<
 
 /// Returns whether no piece can contain a text, for splits that put up to `longest` digits together and nothing else with digits.
 pub(in crate::design) fn is_apart(text: &str, longest: usize) -> bool {
-    let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    digits > 0 && (digits < text.len() || digits > longest)
+    // Splits that take digits of any number take a space before them too.
+    let inside = text.trim_start();
+    let digits = inside.bytes().filter(u8::is_ascii_digit).count();
+    let is_spaced = inside.len() < text.len() && longest < usize::MAX;
+    digits > 0 && (digits < inside.len() || digits > longest || is_spaced)
 }
 
 /// Returns the longest run of digits that a piece of these splits can contain, if one of the splits puts digits together only with each

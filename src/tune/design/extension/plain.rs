@@ -8,13 +8,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::block_context::ids_around_blocks;
-use super::checker::Checker;
+use super::checker::{Checker, TokenizerPair};
 use super::json::added_tokens;
 use super::layout::{Alphabet, BaseLayout, is_apart};
 use super::mixed::{MIXED_TEXTS, mixed_text};
 use super::texts::{ALL_CONTEXTS, PLAIN};
 use drift_core::error::Result;
 use drift_core::job::Job;
+use drift_core::tokenizer::boundaries::with_white_space;
 use drift_core::tokenizer::{Tokenizer, marks_spaces};
 
 /// How it is known that texts without blocks are encoded as before.
@@ -27,7 +28,7 @@ pub enum PlainText {
     Tried,
 }
 
-impl Checker<'_> {
+impl TokenizerPair<'_> {
     /// Checks the two things that could change texts without blocks. Setting `ignore_merges` changes nothing if merges turn each
     /// old token's text into that token. A new token changes nothing if no pre-token can equal it.
     pub(in crate::design) fn plain_pieces(
@@ -46,16 +47,17 @@ impl Checker<'_> {
         if base_json["model"]["ignore_merges"] != true {
             self.unmade_pieces(&added)?;
         }
-        for (_, text) in new_tokens {
+        for (id, piece) in new_tokens {
+            let text = self.extended.decode(&[*id])?;
             // Some expressions look at the following text, such as a space or the end of a line.
             for around in [text.clone(), format!("{text} "), format!("{text}a"), format!("{text}\n")] {
-                if self.base.pre_tokens(&around)?.first() == Some(text) {
+                if self.base.pre_tokens(&around)?.first() == Some(piece) {
                     return Err(self.broken(&format!("{text:?} is a pre-token outside blocks too")));
                 }
             }
         }
         let longest = BaseLayout::longest_digits(base_json);
-        let apart = |text: &str| longest.is_some_and(|longest| is_apart(text, longest));
+        let apart = |text: &str| longest.is_some_and(|longest| is_apart(&with_white_space(text), longest));
         let proved = new_tokens.iter().all(|(_, text)| apart(text));
         Ok(if proved { PlainText::Proved } else { PlainText::Tried })
     }
@@ -84,7 +86,9 @@ impl Checker<'_> {
         }
         Ok(())
     }
+}
 
+impl Checker<'_> {
     /// For bases without splits, a piece is a section between added tokens or blocks. The lookup changes it only if it is a token.
     /// So every token is tried as a whole section, and as the whole text after a block.
     pub(in crate::design) fn plain_sections(&self, base_json: &Value) -> Result<PlainText> {
@@ -106,17 +110,18 @@ impl Checker<'_> {
         let known = marks_spaces(&base_json["normalizer"]);
         Ok(if known { PlainText::Proved } else { PlainText::Tried })
     }
+}
 
+impl TokenizerPair<'_> {
     /// Removes the blocks from a text. A normalizer can turn other text into a block, as NFKC does with full-width digits; such
     /// text is removed too.
     fn without_blocks(&self, text: &str) -> Result<String> {
-        let grammar = self.scheme.grammar;
-        let text = grammar.without_blocks(text);
+        let text = self.isolated.taken_apart(text)?;
         if self.alphabet == Alphabet::Text {
             return Ok(text);
         }
         let normalized = self.base.normalized(&text)?;
-        let left = grammar.without_blocks(&normalized);
+        let left = self.isolated.taken_apart(&normalized)?;
         Ok(if left == normalized { text } else { left })
     }
 

@@ -1,0 +1,138 @@
+"""moldrift's logits processor for vLLM under skeletons, without vLLM: modules of its names hold what the processor imports.
+
+`python/tests/engines/test_vllm_processor.py` runs the processor inside vLLM, under molecules.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+moldrift = pytest.importorskip("moldrift")
+torch = pytest.importorskip("torch")
+
+SALT = {"formula": "NaCl"}
+#: How far a row that is drawn at random goes on before its marker is written for it.
+FREE = 12
+
+
+@dataclass
+class Batch:
+    """What vLLM tells its processors of a step: requests that came."""
+
+    added: list[tuple[int, Any, None, list[int]]] = field(default_factory=list)
+
+
+def process_dict_updates(rows: dict[int, Any], batch: Batch | None, made: Callable[..., Any]) -> bool:
+    """As vLLM's, for batches in which requests only come."""
+    for index, params, prompt, output in batch.added if batch else []:
+        row = made(params, prompt, output)
+        if row is not None:
+            rows[index] = row
+    return bool(batch)
+
+
+@pytest.fixture
+def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The module of the processor."""
+    names = ["vllm", "vllm.v1", "vllm.v1.sample", "vllm.v1.sample.logits_processor"]
+    modules = {name: ModuleType(name) for name in [*names, f"{names[-1]}.builtin"]}
+    modules[names[-1]].__dict__.update(BatchUpdate=Batch, LogitsProcessor=object)
+    modules[f"{names[-1]}.builtin"].__dict__["process_dict_updates"] = process_dict_updates
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.delitem(sys.modules, "moldrift.vllm", raising=False)
+    yield importlib.import_module("moldrift.vllm")
+    sys.modules.pop("moldrift.vllm", None)
+
+
+def parameters(asked: object) -> SimpleNamespace:
+    """The parameters of a request."""
+    return SimpleNamespace(extra_args=None if asked is None else {"moldrift": asked})
+
+
+def processor(plugin: ModuleType) -> Any:
+    """The processor of an engine."""
+    config = SimpleNamespace(model_config=SimpleNamespace(tokenizer="qwen-like", model=None))
+    return plugin.AutomatonLogitsProcessor(config, torch.device("cpu"), False)
+
+
+def test_rows_are_held_to_their_skeletons(plugin: ModuleType) -> None:
+    """Texts drawn from noise: legal tokens are those of the automaton at every step, the rest of the batch is left alone."""
+    asked: list[Any] = [
+        {"skeleton": "crystal-text", "prompt": SALT},
+        None,
+        {"skeleton": "simple-cif", "prompt": SALT},
+        {"smiles": "CCO"},
+    ]
+    held, outputs = processor(plugin), [[] for _ in asked]
+    for one in asked:
+        plugin.AutomatonLogitsProcessor.validate_params(parameters(one))
+    held.update_state(Batch([(at, parameters(one), None, outputs[at]) for at, one in enumerate(asked)]))
+    automata = [moldrift.SkeletonAutomaton("qwen-like", name) for name in ("crystal-text", "simple-cif")]
+    eos, size = automata[0].eos_token_id, automata[0].source.tokenizer.size
+    # Ten ids more, as models have that were padded.
+    noise, marker = torch.Generator().manual_seed(3), automata[1].ids("x\n<CIF>")
+    for step in range(1_200):
+        logits = torch.randn(len(asked), size + 10, generator=noise)
+        masked = held.apply(logits.clone())
+        assert torch.equal(masked[1], logits[1])
+        assert torch.isfinite(masked).any(dim=1).all()
+        for row, automaton in ((0, automata[0]), (2, automata[1])):
+            written = outputs[row]
+            if eos in written:
+                assert masked[row].isfinite().nonzero().flatten().tolist() == [eos]
+            elif step % 20 == 0:
+                legal = automaton.allowed_ids(SALT, written)
+                found = masked[row, :size].isfinite().nonzero().flatten().tolist()
+                assert found == legal, step
+        drawn = torch.distributions.Categorical(logits=masked).sample().tolist()
+        if FREE <= step < FREE + len(marker):
+            # Noise writes no marker.
+            drawn[2] = marker[step - FREE]
+            assert masked[2, drawn[2]].isfinite()
+        for written, token in zip(outputs, drawn, strict=True):
+            written.append(token)
+    for row, automaton in ((0, automata[0]), (2, automata[1])):
+        end = outputs[row].index(eos)
+        assert automaton.constraint(SALT).is_over(outputs[row][: end + 1])
+        text = automaton.text(outputs[row][:end])
+        behind = text.rsplit("<CIF>", 1)[-1]
+        lines = [line.split()[0] for line in behind.splitlines() if line[:2] in ("Na", "Cl")]
+        assert lines.count("Na") == lines.count("Cl") > 0, text
+
+
+def test_a_forbidden_token_ends_that_text_alone(plugin: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
+    held, outputs = processor(plugin), [[], []]
+    asked = [{"skeleton": "crystal-text", "prompt": SALT}] * 2
+    held.update_state(Batch([(at, parameters(one), None, outputs[at]) for at, one in enumerate(asked)]))
+    automaton = moldrift.SkeletonAutomaton("qwen-like", "crystal-text")
+    outputs[0] += automaton.ids("Na")
+    outputs[1] += automaton.ids("4")
+    masked = held.apply(torch.zeros(2, automaton.source.tokenizer.size))
+    assert masked[0].isfinite().nonzero().flatten().tolist() == [automaton.eos_token_id]
+    assert masked[1].isfinite().nonzero().flatten().tolist() == automaton.allowed_ids(SALT, outputs[1])
+    assert "this text ends here" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("asked", "cause"),
+    [
+        ({"skeleton": "crystal-text"}, 'give {"skeleton"'),
+        ({"skeleton": 3, "prompt": SALT}, 'give {"skeleton"'),
+        ({"skeleton": "crystal", "prompt": SALT}, "no skeleton has this name"),
+        ({"skeleton": {"schema": "drift.skeleton/1"}, "prompt": SALT}, "skeleton"),
+        ({"skeleton": "crystal-text", "prompt": {"smiles": "C"}}, "formula"),
+        ({"skeleton": "crystal-text", "prompt": SALT, "geometry": True}, "geometry is no option"),
+    ],
+)
+def test_requests_are_refused_with_their_reason(plugin: ModuleType, asked: object, cause: str) -> None:
+    with pytest.raises(ValueError, match="moldrift: ") as refused:
+        plugin.AutomatonLogitsProcessor.validate_params(parameters(asked))
+    assert cause in str(refused.value)

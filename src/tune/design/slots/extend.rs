@@ -1,0 +1,332 @@
+//! Extends a tokenizer for the numbers of a skeleton, checks it, and counts the tokens of texts.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use super::cuts::{CutNumbers, cut_numbers, most_pieces, spelled};
+use super::numbers::{NumberForm, SlotNumbers};
+use super::report::{PromptCounts, SLOTS_SCHEMA, SlotCut, SlotGuarantees, SlotReport};
+use crate::design::base_files::BaseFiles;
+use crate::design::extension::base::BaseVocabulary;
+use crate::design::extension::checker::{Isolated, TokenizerPair};
+use crate::design::extension::extend::{OTHER_BASE, WHOLE_NUMBERS, add_tokens, pre_tokenizer};
+use crate::design::extension::json::{added_tokens, regex, split, splits, written};
+use crate::design::extension::layout::{Alphabet, BaseLayout};
+use crate::design::extension::new_tokens::list;
+use crate::design::extension::plan::Aim;
+use crate::design::extension::strip::another_way;
+use crate::design::extension::texts::CONTEXTS;
+use crate::design::report::trained::TrainedTokenizer;
+use crate::design::report::vocabulary::EmbeddingReport;
+use crate::design::rows::initial::Rows;
+use crate::design::scheme::expression::CUT_MARK;
+use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
+use crate::parameter;
+use drift_core::error::{Error, Result};
+use drift_core::io::hash_bytes;
+use drift_core::job::Job;
+use drift_core::skeleton::{Neighbours, NumberPlace, Skeleton};
+use drift_core::tokenizer::Tokenizer;
+use drift_data::skeleton_tokens::{SkeletonTexts, SkeletonTokens};
+
+/// A user's request for a tokenizer whose numbers of a skeleton take equally many tokens.
+pub struct SlotRequest {
+    /// The skeleton.
+    pub skeleton: Skeleton,
+    /// The file of prompts, for whose texts tokens are counted.
+    pub prompts: PathBuf,
+    /// The tokens of a number, or the most new tokens.
+    pub aim: Aim,
+}
+
+/// Finds the numbers of texts: a tokenizer that removes them.
+struct NumberRemover(Tokenizer);
+
+impl Isolated for NumberRemover {
+    fn taken_apart(&self, text: &str) -> Result<String> {
+        let (mut text, mut left) = (text.to_owned(), self.0.pre_tokens(text)?.concat());
+        // What stood around a number may be one without it.
+        while left != text {
+            (text, left) = (left.clone(), self.0.pre_tokens(&left)?.concat());
+        }
+        Ok(left)
+    }
+}
+
+impl NumberRemover {
+    fn new([isolating, alone]: &[String; 2]) -> Result<Self> {
+        let mut split = split(&format!("{isolating}|\\A{alone}\\z"));
+        split["behavior"] = "Removed".into();
+        let model = json!({"type": "WordLevel", "vocab": {"x": 0}, "unk_token": "x"});
+        let json = json!({"version": "1.0", "added_tokens": [], "pre_tokenizer": split, "model": model});
+        let bytes = json.to_string().into_bytes();
+        Ok(NumberRemover(Tokenizer::from_bytes("numbers", hash_bytes("numbers", &bytes), &bytes)?))
+    }
+}
+
+impl SlotRequest {
+    /// Extends a base and checks the result.
+    ///
+    /// # Errors
+    /// If the base cannot be extended, the goal cannot be reached, a check fails, or a prompt lacks what the skeleton needs.
+    pub(in crate::design) fn extend(
+        &self,
+        base: &Tokenizer,
+        base_json: &Value,
+        beside: &BaseFiles,
+        job: &Job,
+    ) -> Result<(TrainedTokenizer<SlotReport>, Option<Rows>)> {
+        let layout = layout(base, base_json)?;
+        let numbers = SlotNumbers::of(&self.skeleton)?;
+        let base_counts = self.count(base, job)?;
+        let vocabulary = BaseVocabulary::of(base, Alphabet::Bytes);
+        let (tokens, cut) = self.reach(&numbers, &vocabulary)?;
+        job.check()?;
+        let [isolating, alone] = numbers.patterns();
+        let patterns = [isolating, alone, cut.pattern(&numbers)];
+        let mut json = base_json.clone();
+        let new_tokens = add_tokens(&mut json, &base.name, &cut.new, &[])?;
+        json["model"]["ignore_merges"] = true.into();
+        json["pre_tokenizer"] = pre_tokenizer(&layout, &patterns, None);
+        let name = format!("{}-{}-{tokens}", base.name, self.skeleton.name);
+        let (extended, tokenizer_json) = written(&name, &json)?;
+        let [isolating, alone, _] = patterns;
+        let remover = NumberRemover::new(&[isolating, alone])?;
+        refuse_added(base, base_json, &numbers)?;
+        let pair = TokenizerPair {
+            base,
+            extended: &extended,
+            isolated: &remover,
+            contexts: &CONTEXTS[..],
+            alphabet: Alphabet::Bytes,
+        };
+        let check = SlotCheck { pair, numbers: &numbers, cut: &cut };
+        let guarantees = check.run(base_json, &vocabulary, &new_tokens, job)?;
+        let texts: Result<Vec<(u32, String)>> =
+            new_tokens.iter().map(|(id, _)| Ok((*id, extended.decode(&[*id])?))).collect();
+        let new = list(base, &texts?, &BTreeMap::new())?;
+        let rows = beside.new_rows(base, &new)?;
+        let counts = self.count(&extended, job)?;
+        let embedding_rows = u64::from(extended.rows());
+        let prompts = counts.prompts.into_iter().zip(base_counts.prompts);
+        let report = SlotReport {
+            schema: SLOTS_SCHEMA,
+            provenance: base_counts.provenance,
+            base: base.name.clone(),
+            skeleton: self.skeleton.name.clone(),
+            tokens_per_slot: tokens as u64,
+            new_tokens: new_tokens.len() as u64,
+            first_new_id: new_tokens.first().map(|token| token.0),
+            embedding_rows,
+            embedding: EmbeddingReport::new(embedding_rows, base.rows().into(), beside.model_rows()),
+            rows: rows.as_ref().map(|rows| rows.report.clone()),
+            slots: numbers.forms.iter().map(|form| check.example(form, &self.skeleton)).collect(),
+            constant: counts.constant,
+            prompts: prompts
+                .map(|(own, base)| PromptCounts {
+                    prompt: own.prompt,
+                    tokens: own.tokens,
+                    base_tokens: base.tokens,
+                })
+                .collect(),
+            guarantees,
+        };
+        Ok((TrainedTokenizer { tokenizer_json, new_tokens: new, report, unchanged: false }, rows))
+    }
+
+    /// Counts the tokens of the prompts' texts.
+    fn count(&self, tokenizer: &Tokenizer, job: &Job) -> Result<SkeletonTokens> {
+        let bytes = tokenizer.json()?.to_string().into_bytes();
+        let tokenizer = Tokenizer::from_bytes(&tokenizer.name, tokenizer.source.clone(), &bytes)?;
+        SkeletonTexts { skeleton: self.skeleton.clone(), prompts: self.prompts.clone(), tokenizer }
+            .tokens(job)
+    }
+
+    /// Returns the tokens of a number and the cuts that reach the goal.
+    fn reach(&self, numbers: &SlotNumbers, vocabulary: &BaseVocabulary<'_>) -> Result<(usize, CutNumbers)> {
+        let most = most_pieces(numbers);
+        let name = &self.skeleton.name;
+        match self.aim {
+            Aim::TokensPerBlock(tokens) if !(1..=most).contains(&tokens) => {
+                let problem = format!("not every number of {name} has {tokens} parts that can be tokens");
+                let remedy = if most == 1 { "give 1".to_owned() } else { format!("give 1 to {most}") };
+                Err(Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy))
+            }
+            Aim::TokensPerBlock(tokens) => {
+                let found = cut_numbers(numbers, tokens, vocabulary).map(|cut| (tokens, cut));
+                found.ok_or_else(|| {
+                    let problem = format!(
+                        "the numbers of {name} are too many for {tokens} tokens each: more than {MAX_NEW_TOKENS} new ones, \
+                         or such that the base has in other texts"
+                    );
+                    let remedy = "give more tokens, or the slots of the skeleton smaller ranges";
+                    Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy)
+                })
+            }
+            Aim::Budget(budget) => {
+                let mut all =
+                    (1..=most).filter_map(|tokens| Some((tokens, cut_numbers(numbers, tokens, vocabulary)?)));
+                all.find(|(_, cut)| cut.new.len() as u64 <= budget).ok_or_else(|| {
+                    let problem = format!("the numbers of {name} need more than {budget} new tokens");
+                    Error::parameter(parameter::BUDGET, problem, "give more, or the slots smaller ranges")
+                })
+            }
+        }
+    }
+}
+
+/// Returns the layout of a base.
+fn layout(base: &Tokenizer, json: &Value) -> Result<BaseLayout> {
+    let refuse = |problem: &str| Err(Error::input(&base.name, problem, "extend a byte-level BPE tokenizer"));
+    if Alphabet::from_json(json) == Alphabet::Text {
+        return refuse("marks white space in its tokens, which numbers of skeletons begin with");
+    }
+    if splits(&json["pre_tokenizer"]).into_iter().filter_map(regex).any(|regex| regex.starts_with(CUT_MARK)) {
+        return Err(another_way(&base.name));
+    }
+    let layout =
+        BaseLayout::from_json(json).map_err(|problem| Error::input(&base.name, problem, OTHER_BASE))?;
+    let is_unknown = |member: &Value| member["type"] == "Split" && regex(member).is_none();
+    if !layout.before.is_empty() || layout.own.iter().any(is_unknown) {
+        return refuse("has a pre-tokenizer that may cut white space off numbers");
+    }
+    Ok(layout)
+}
+
+/// Refuses a base one of whose added tokens may be a part of a number.
+fn refuse_added(base: &Tokenizer, json: &Value, numbers: &SlotNumbers) -> Result<()> {
+    let spaces: String = numbers.places.iter().map(|place| &*place.space).collect();
+    let is_part = |c: char| c.is_ascii_digit() || "+-.".contains(c) || spaces.contains(c);
+    match added_tokens(json).into_iter().find(|(_, content)| content.chars().all(is_part)) {
+        None => Ok(()),
+        Some((_, content)) => {
+            let problem = format!("the added token `{}` can be a part of a number", content.escape_debug());
+            Err(Error::input(&base.name, problem, OTHER_BASE))
+        }
+    }
+}
+
+/// An extension that is checked.
+struct SlotCheck<'c> {
+    pair: TokenizerPair<'c>,
+    numbers: &'c SlotNumbers,
+    cut: &'c CutNumbers,
+}
+
+impl SlotCheck<'_> {
+    fn run(
+        &self,
+        base_json: &Value,
+        vocabulary: &BaseVocabulary<'_>,
+        new_tokens: &[(u32, String)],
+        job: &Job,
+    ) -> Result<SlotGuarantees> {
+        let Self { pair, numbers, .. } = self;
+        let unchanged_tokens = pair.vocabulary(new_tokens)?;
+        let plain_text = pair.plain_pieces(base_json, new_tokens)?;
+        let known = pair.extended.vocabulary();
+        let (mut count, reached) = (0, Mutex::new(HashSet::new()));
+        let mut like_numbers = Vec::new();
+        for form in &numbers.forms {
+            let all = &form.numbers;
+            for place in numbers.places.iter().filter(|place| place.slot == form.slot) {
+                for around in surroundings(place) {
+                    job.check()?;
+                    all.par_iter().try_for_each(|number| {
+                        let ids = self.number(form, &place.space, number, &around, vocabulary, &known)?;
+                        reached.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
+                        Ok(())
+                    })?;
+                    count += all.len() as u64;
+                }
+                for number in all.iter().step_by(all.len().div_ceil(50)) {
+                    let text = format!("{}{number}", place.space);
+                    like_numbers.extend([
+                        format!("x{text}0"),
+                        format!("{text}{number}"),
+                        format!("a{text}.x"),
+                    ]);
+                    like_numbers.extend([format!("({text})"), format!("x{number}x"), format!("1{number}.")]);
+                }
+            }
+        }
+        let reached = reached.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some((id, piece)) = new_tokens.iter().find(|(id, _)| !reached.contains(id)) {
+            return Err(pair.broken(&format!("no number reaches new token {id}, {piece:?}")));
+        }
+        for (id, _) in new_tokens {
+            let text = pair.extended.decode(&[*id])?;
+            like_numbers.extend([format!("x{text}"), format!("{text}x"), format!("1.{text}"), text]);
+        }
+        like_numbers.par_iter().try_for_each(|text| {
+            let is_other = pair.isolated.taken_apart(text)? == *text;
+            if is_other { pair.same_ids(text).map(|_| ()) } else { Ok(()) }
+        })?;
+        let (plain_texts, plain_bytes) = pair.plain_texts(plain_text, job)?;
+        Ok(SlotGuarantees {
+            unchanged_tokens,
+            reached_tokens: new_tokens.len() as u64,
+            numbers: count,
+            plain_texts: plain_texts + like_numbers.len() as u64,
+            plain_bytes,
+            plain_text,
+        })
+    }
+
+    /// Checks that a number in a place takes exactly its pieces. Returns their ids.
+    fn number(
+        &self,
+        form: &NumberForm,
+        space: &str,
+        number: &str,
+        [before, after]: &[String; 2],
+        vocabulary: &BaseVocabulary<'_>,
+        known: &HashMap<String, u32>,
+    ) -> Result<Vec<u32>> {
+        let Self { pair, cut, .. } = self;
+        let text = format!("{space}{number}");
+        let pieces = cut.pieces(form, space, &text);
+        if pieces.len() > 1 && vocabulary.may_not_be_added(&text) {
+            return Err(Error::input(
+                &pair.base.name,
+                format!("`{}`: {WHOLE_NUMBERS}", text.escape_debug()),
+                OTHER_BASE,
+            ));
+        }
+        let id = |piece: &&str| known.get(&spelled(piece)).copied();
+        let ids: Option<Vec<u32>> = pieces.iter().map(id).collect();
+        let ids = ids.ok_or_else(|| pair.broken("a piece is missing"))?;
+        let expected = [pair.base.ids(before)?, ids.clone(), pair.base.ids(after)?].concat();
+        let whole = format!("{before}{text}{after}");
+        if pair.extended.ids(&whole)? != expected || !pair.decodes(&expected, &whole)? {
+            return Err(pair.broken(&format!("{whole:?} does not take the pieces of its number")));
+        }
+        Ok(ids)
+    }
+
+    fn example(&self, form: &NumberForm, skeleton: &Skeleton) -> SlotCut {
+        let space = self.numbers.spaces(form).into_iter().next_back().unwrap_or_default();
+        let number = &form.numbers[form.numbers.len() / 2];
+        let example = self.cut.pieces(form, space, &format!("{space}{number}")).join("|");
+        SlotCut { slot: skeleton.slots[form.slot].name.clone(), decimals: form.decimals as u64, example }
+    }
+}
+
+/// Returns texts that may stand before and behind a number of a place: the first and the last of each.
+fn surroundings(place: &NumberPlace) -> Vec<[String; 2]> {
+    let some = |neighbours: &Neighbours| -> Vec<String> {
+        let Some(neighbours) = neighbours else { return vec![String::new(), "x".to_owned()] };
+        let ends = [neighbours.first(), neighbours.last()].into_iter().flatten();
+        ends.map(|byte| byte.map_or_else(String::new, |byte| char::from(byte).to_string())).collect()
+    };
+    let mut all: Vec<[String; 2]> = Vec::new();
+    for before in some(&place.before) {
+        all.extend(some(&place.after).into_iter().map(|after| [before.clone(), after]));
+    }
+    all.dedup();
+    all
+}

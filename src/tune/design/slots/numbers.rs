@@ -1,0 +1,178 @@
+//! The numbers of a skeleton: their texts, and the expressions that find them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drift_core::error::{Error, Result};
+use drift_core::skeleton::{Neighbours, NumberPlace, Skeleton, Slot};
+
+/// The most numbers of a slot: each of them is tried.
+const MOST_NUMBERS: usize = 2_000_000;
+
+/// Numbers of one slot with the same number of decimals.
+pub(in crate::design) struct NumberForm {
+    /// The slot.
+    pub slot: usize,
+    pub decimals: usize,
+    pub numbers: Vec<String>,
+}
+
+/// The numbers of a skeleton and their places.
+pub(in crate::design) struct SlotNumbers {
+    pub places: BTreeSet<NumberPlace>,
+    pub forms: Vec<NumberForm>,
+}
+
+/// The parts of a number that are never cut: white space, sign and integer, then the point and each decimal.
+pub(in crate::design) const SPACE: usize = 0;
+pub(in crate::design) const HEAD: usize = 1;
+pub(in crate::design) const POINT: usize = 2;
+
+impl SlotNumbers {
+    /// Returns the numbers of a skeleton.
+    ///
+    /// # Errors
+    /// If it has none, or a slot has too many.
+    pub(in crate::design) fn of(skeleton: &Skeleton) -> Result<Self> {
+        let places = skeleton.number_places();
+        if places.is_empty() {
+            let problem = "has no slot of numbers";
+            return Err(Error::input(
+                &skeleton.name,
+                problem,
+                "give a skeleton with decimals, integers or bins",
+            ));
+        }
+        let mut forms = Vec::new();
+        for slot in places.iter().map(|place| place.slot).collect::<BTreeSet<usize>>() {
+            forms.extend(forms_of(slot, &skeleton.slots[slot]).ok_or_else(|| {
+                let problem = format!("slot `{}` has too many numbers", skeleton.slots[slot].name);
+                let remedy = "give it a smaller range, or fewer decimals";
+                Error::input(&skeleton.name, problem, remedy)
+            })?);
+        }
+        // The longest first: an alternation takes the first alternative that matches.
+        forms.sort_by_key(|form: &NumberForm| std::cmp::Reverse(form.decimals));
+        Ok(SlotNumbers { places, forms })
+    }
+
+    /// Returns the numbers of decimals.
+    pub(in crate::design) fn decimals(&self) -> BTreeSet<usize> {
+        self.forms.iter().map(|form| form.decimals).collect()
+    }
+
+    /// Returns the forms with so many decimals.
+    pub(in crate::design) fn with(&self, decimals: usize) -> impl Iterator<Item = &NumberForm> {
+        self.forms.iter().filter(move |form| form.decimals == decimals)
+    }
+
+    /// Returns the white space that may stand before the numbers of a form.
+    pub(in crate::design) fn spaces(&self, form: &NumberForm) -> BTreeSet<&str> {
+        self.places.iter().filter(|place| place.slot == form.slot).map(|place| &*place.space).collect()
+    }
+
+    /// Returns whether white space stands before numbers with so many decimals.
+    pub(in crate::design) fn is_spaced(&self, decimals: usize) -> bool {
+        self.with(decimals).any(|form| self.spaces(form).iter().any(|space| !space.is_empty()))
+    }
+
+    /// Returns the expression for the parts from one up to another of numbers with so many decimals.
+    pub(in crate::design) fn pattern(&self, decimals: usize, from: usize, to: usize) -> String {
+        let mut pattern = String::new();
+        if from == SPACE && to > SPACE {
+            let spaces = self.with(decimals).flat_map(|form| self.spaces(form)).collect::<BTreeSet<_>>();
+            let spaces = spaces.into_iter().rev().filter(|space| to > HEAD || !space.is_empty());
+            pattern += &any_of(spaces.map(escaped));
+        }
+        if (from..to).contains(&HEAD) {
+            let heads = self.with(decimals).map(NumberForm::head).collect::<BTreeSet<_>>();
+            pattern += &any_of(heads.into_iter().rev());
+        }
+        if (from..to).contains(&POINT) {
+            pattern += "\\.";
+        }
+        match to.saturating_sub(from.max(POINT + 1)) {
+            0 => {}
+            digits => pattern += &format!("[0-9]{{{digits}}}"),
+        }
+        pattern
+    }
+
+    /// Returns the expression that finds the numbers in texts, and the one for a number alone.
+    pub(in crate::design) fn patterns(&self) -> [String; 2] {
+        let (mut isolating, mut alone) = (Vec::new(), BTreeSet::new());
+        for form in &self.forms {
+            let digits =
+                if form.decimals == 0 { String::new() } else { format!("\\.[0-9]{{{}}}", form.decimals) };
+            for NumberPlace { space, before, after, .. } in
+                self.places.iter().filter(|place| place.slot == form.slot)
+            {
+                let number = format!("{}{}{digits}", escaped(space), form.head());
+                isolating.push(format!(
+                    "{}{number}{}",
+                    beside(before, ["(?<=", "\\A"]),
+                    beside(after, ["(?=", "\\z"])
+                ));
+                alone.insert(number);
+            }
+        }
+        [isolating, alone.into_iter().rev().collect()].map(|all| any_of(all.into_iter()))
+    }
+}
+
+impl NumberForm {
+    /// Returns the expression of a sign and an integer, by their number of digits.
+    fn head(&self) -> String {
+        let heads = self.numbers.iter().map(|number| number.split('.').next().unwrap_or_default());
+        let digits = heads.map(|head| head.trim_start_matches(['-', '+']).len());
+        let (least, most) =
+            digits.fold((usize::MAX, 0), |(least, most), own| (least.min(own), most.max(own)));
+        let sign = match self.numbers.iter().filter(|number| number.starts_with(['-', '+'])).count() {
+            0 => "",
+            all if all == self.numbers.len() => "[+-]",
+            _ => "-?",
+        };
+        format!("{sign}[0-9]{{{least},{most}}}")
+    }
+
+    /// Returns the beginnings of the parts of a number behind white space, and its end.
+    pub(in crate::design) fn offsets(&self, space: &str, number: &str) -> Vec<usize> {
+        let head = number.find('.').unwrap_or(number.len());
+        let mut offsets = vec![0, space.len(), space.len() + head];
+        offsets.extend((head + 1..=number.len()).map(|at| space.len() + at));
+        offsets
+    }
+}
+
+/// Returns the numbers of a slot by their decimals; `None` if they are too many.
+fn forms_of(slot: usize, of: &Slot) -> Option<Vec<NumberForm>> {
+    let mut forms: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for number in of.dfa().strings(MOST_NUMBERS)? {
+        let decimals = number.split_once('.').map_or(0, |parts| parts.1.len());
+        forms.entry(decimals).or_default().push(number);
+    }
+    Some(forms.into_iter().map(|(decimals, numbers)| NumberForm { slot, decimals, numbers }).collect())
+}
+
+/// Returns the expression for one of several.
+fn any_of(all: impl Iterator<Item = String>) -> String {
+    let all: Vec<String> = all.collect();
+    if let [one] = &all[..] { one.clone() } else { format!("(?:{})", all.join("|")) }
+}
+
+/// Returns the expression for what stands beside a place.
+fn beside(neighbours: &Neighbours, [look, border]: [&str; 2]) -> String {
+    let Some(neighbours) = neighbours else { return String::new() };
+    let bytes: String =
+        neighbours.iter().flatten().map(|byte| escaped(&char::from(*byte).to_string())).collect();
+    let class = (!bytes.is_empty()).then(|| format!("{look}[{bytes}])"));
+    any_of(class.into_iter().chain(neighbours.contains(&None).then(|| border.to_owned())))
+}
+
+/// Returns the expression of a text of ASCII characters.
+fn escaped(text: &str) -> String {
+    let escape = |byte: u8| match byte {
+        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => char::from(byte).to_string(),
+        _ => format!("\\x{byte:02x}"),
+    };
+    text.bytes().map(escape).collect()
+}
