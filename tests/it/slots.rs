@@ -154,7 +154,7 @@ fn what_cannot_be_extended_is_refused_in_one_line() {
     folder.file("wide.json", wide.to_string());
     run("wide.json --tokens-per-block 1").refused_for("too many for 1 tokens each");
     // An extension is no base.
-    run("skeleton.json --tokens-per-block 2 -q").good();
+    run("skeleton.json --tokens-per-block 2 --json").good();
     let again = folder.line(
         "train-tokenizer --base out --skeleton skeleton.json --prompts prompts.jsonl --tokens-per-block 2 -o more",
     );

@@ -31,8 +31,8 @@ fn parts(decimals: usize) -> usize {
 
 /// Returns the largest number of pieces into which every number can be cut.
 pub(in crate::design) fn most_pieces(numbers: &SlotNumbers) -> usize {
-    let most = |decimals: usize| parts(decimals) - usize::from(!numbers.is_spaced(decimals));
-    numbers.decimals().into_iter().map(most).min().unwrap_or(0)
+    let all = numbers.decimals().into_iter();
+    all.map(|decimals| parts(decimals) - usize::from(!numbers.is_spaced(decimals))).min().unwrap_or(0)
 }
 
 /// Returns cuts into so many pieces with few new tokens: those of each number of decimals in turn, until none gets better.
@@ -91,8 +91,8 @@ impl<V: BaseTokens> Lacking<'_, V> {
         let mut all = BTreeSet::new();
         for [from, to] in spans(decimals, cuts) {
             let Lacking { numbers, vocabulary, .. } = self;
-            let lack = || lacking(numbers, decimals, [from, to], *vocabulary);
-            all.extend(self.known.entry([decimals, from, to]).or_insert_with(lack).clone()?);
+            let known = self.known.entry([decimals, from, to]);
+            all.extend(known.or_insert_with(|| lacking(numbers, decimals, [from, to], *vocabulary)).clone()?);
         }
         Some(all)
     }
@@ -129,8 +129,8 @@ fn lacking(
 
 /// Returns a text as byte-level vocabularies spell it: white space in letters.
 pub(in crate::design) fn spelled(text: &str) -> String {
-    let letter = |c: char| if c <= ' ' { char::from_u32(0x100 + c as u32).unwrap_or(c) } else { c };
-    text.chars().map(letter).collect()
+    let letters = text.chars();
+    letters.map(|c| if c <= ' ' { char::from_u32(0x100 + c as u32).unwrap_or(c) } else { c }).collect()
 }
 
 impl CutNumbers {

@@ -181,18 +181,20 @@ impl SlotRequest {
 
 /// Returns the layout of a base.
 fn layout(base: &Tokenizer, json: &Value) -> Result<BaseLayout> {
-    let refuse = |problem: &str| Err(Error::input(&base.name, problem, "extend a byte-level BPE tokenizer"));
+    const REMEDY: &str = "extend a byte-level BPE tokenizer";
     if Alphabet::from_json(json) == Alphabet::Text {
-        return refuse("marks white space in its tokens, which numbers of skeletons begin with");
+        let problem = "marks white space in its tokens, which numbers of skeletons begin with";
+        return Err(Error::input(&base.name, problem, REMEDY));
     }
     if splits(&json["pre_tokenizer"]).into_iter().filter_map(regex).any(|regex| regex.starts_with(CUT_MARK)) {
         return Err(another_way(&base.name));
     }
     let layout =
         BaseLayout::from_json(json).map_err(|problem| Error::input(&base.name, problem, OTHER_BASE))?;
-    let is_unknown = |member: &Value| member["type"] == "Split" && regex(member).is_none();
-    if !layout.before.is_empty() || layout.own.iter().any(is_unknown) {
-        return refuse("has a pre-tokenizer that may cut white space off numbers");
+    let mut own = layout.own.iter();
+    if !layout.before.is_empty() || own.any(|member| member["type"] == "Split" && regex(member).is_none()) {
+        let problem = "has a pre-tokenizer that may cut white space off numbers";
+        return Err(Error::input(&base.name, problem, REMEDY));
     }
     Ok(layout)
 }
@@ -200,8 +202,8 @@ fn layout(base: &Tokenizer, json: &Value) -> Result<BaseLayout> {
 /// Refuses a base one of whose added tokens may be a part of a number.
 fn refuse_added(base: &Tokenizer, json: &Value, numbers: &SlotNumbers) -> Result<()> {
     let spaces: String = numbers.places.iter().map(|place| &*place.space).collect();
-    let is_part = |c: char| c.is_ascii_digit() || "+-.".contains(c) || spaces.contains(c);
-    match added_tokens(json).into_iter().find(|(_, content)| content.chars().all(is_part)) {
+    let parts = format!("{spaces}+-.0123456789");
+    match added_tokens(json).into_iter().find(|(_, content)| content.chars().all(|c| parts.contains(c))) {
         None => Ok(()),
         Some((_, content)) => {
             let problem = format!("the added token `{}` can be a part of a number", content.escape_debug());
@@ -297,8 +299,7 @@ impl SlotCheck<'_> {
                 OTHER_BASE,
             ));
         }
-        let id = |piece: &&str| known.get(&spelled(piece)).copied();
-        let ids: Option<Vec<u32>> = pieces.iter().map(id).collect();
+        let ids: Option<Vec<u32>> = pieces.iter().map(|piece| known.get(&spelled(piece)).copied()).collect();
         let ids = ids.ok_or_else(|| pair.broken("a piece is missing"))?;
         let expected = [pair.base.ids(before)?, ids.clone(), pair.base.ids(after)?].concat();
         let whole = format!("{before}{text}{after}");
@@ -318,15 +319,16 @@ impl SlotCheck<'_> {
 
 /// Returns texts that may stand before and behind a number of a place: the first and the last of each.
 fn surroundings(place: &NumberPlace) -> Vec<[String; 2]> {
-    let some = |neighbours: &Neighbours| -> Vec<String> {
-        let Some(neighbours) = neighbours else { return vec![String::new(), "x".to_owned()] };
-        let ends = [neighbours.first(), neighbours.last()].into_iter().flatten();
-        ends.map(|byte| byte.map_or_else(String::new, |byte| char::from(byte).to_string())).collect()
-    };
     let mut all: Vec<[String; 2]> = Vec::new();
-    for before in some(&place.before) {
-        all.extend(some(&place.after).into_iter().map(|after| [before.clone(), after]));
+    for before in first_and_last(&place.before) {
+        all.extend(first_and_last(&place.after).into_iter().map(|after| [before.clone(), after]));
     }
     all.dedup();
     all
+}
+
+fn first_and_last(neighbours: &Neighbours) -> Vec<String> {
+    let Some(neighbours) = neighbours else { return vec![String::new(), "x".to_owned()] };
+    let ends = [neighbours.first(), neighbours.last()].into_iter().flatten();
+    ends.map(|byte| byte.map_or_else(String::new, |byte| char::from(byte).to_string())).collect()
 }

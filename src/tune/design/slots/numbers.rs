@@ -170,9 +170,9 @@ fn beside(neighbours: &Neighbours, [look, border]: [&str; 2]) -> String {
 
 /// Returns the expression of a text of ASCII characters.
 fn escaped(text: &str) -> String {
-    let escape = |byte: u8| match byte {
+    let bytes = text.bytes().map(|byte| match byte {
         b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => char::from(byte).to_string(),
         _ => format!("\\x{byte:02x}"),
-    };
-    text.bytes().map(escape).collect()
+    });
+    bytes.collect()
 }
