@@ -5,10 +5,12 @@
 //! atoms in which most marks agree. Atoms are equivalent where RDKit's canonical SMILES treats them so: the `=O` and the `[O-]` of
 //! a phosphate are not.
 
+use std::collections::BTreeSet;
+
 use super::labelled::LabelledGraph;
 use super::polyhedra::PolyhedralMark;
 use super::search::{BondColours, IdenticalAtoms, colours, first_of_colours};
-use super::stereo::{DoubleBondMark, TetrahedralMark};
+use super::stereo::{DoubleBondMark, MarkImage, TetrahedralMark};
 use super::symmetry::{Factor, Symmetries};
 
 /// The largest number of orders of a group of equivalent atoms that are all tried. Of larger groups, only single steps are
@@ -17,6 +19,9 @@ const MOST_ORDERS: u64 = 720;
 
 /// Rounds through all groups of equivalent atoms: a change in one group may pay off only after a change in another.
 const ROUNDS: usize = 4;
+
+/// The largest number of ways in which centres may be inverted together.
+const MOST_INVERSIONS: usize = 64;
 
 /// Which atoms near stereo marks may be exchanged.
 #[derive(Debug, Clone, Default)]
@@ -59,6 +64,31 @@ impl Handedness {
         }
     }
 
+    /// Returns the ways in which exchanges of equivalent atoms invert centres of the graph together, each as a mark for each centre.
+    /// Whoever inverts the centres so has the same molecule. One way inverts none. Exchanges that also invert a double bond are left
+    /// out, and those beyond [`MOST_INVERSIONS`] ways.
+    pub(super) fn inversions(&self, graph: &LabelledGraph) -> BTreeSet<Vec<bool>> {
+        let marks = &graph.marks;
+        let own: Exchange = (0..marks.centres.len()).map(|at| (at, false)).collect();
+        let mut found = BTreeSet::from([own]);
+        for group in self.groups.iter().filter(|_| marks.polyhedra.is_empty()) {
+            let exchanges: BTreeSet<Exchange> =
+                group.iter().filter_map(|order| exchange(graph, order)).collect();
+            let both = found.iter().flat_map(|one| exchanges.iter().map(|other| after(one, other)));
+            let both: BTreeSet<Exchange> = found.iter().cloned().chain(both).collect();
+            if both.len() > MOST_INVERSIONS {
+                break;
+            }
+            found = both;
+        }
+        let by_centre = |exchange: Exchange| {
+            let mut inverted = vec![false; exchange.len()];
+            exchange.into_iter().for_each(|(centre, is_inverted)| inverted[centre] = is_inverted);
+            inverted
+        };
+        found.into_iter().map(by_centre).collect()
+    }
+
     /// Returns the best agreement found by greedy exchanges of equivalent atoms, as long as they gain something.
     fn most(&self, graph: &LabelledGraph, place: &Place<'_>, own: Vec<bool>) -> Vec<bool> {
         let mut best = own;
@@ -82,6 +112,28 @@ impl Handedness {
         }
         best
     }
+}
+
+/// By centre, the centre whose place it takes, and whether that is inverted.
+type Exchange = Vec<(usize, bool)>;
+
+/// Returns what an order of atoms does to the centres of a graph; `None` if it moves one to an atom without a mark, or inverts a double
+/// bond.
+fn exchange(graph: &LabelledGraph, order: &[(usize, usize)]) -> Option<Exchange> {
+    let image = |atom: usize| order.iter().find(|(from, _)| *from == atom).map_or(atom, |(_, to)| *to);
+    let marks = &graph.marks;
+    let keeps = |image: Option<MarkImage>| image.is_some_and(|image| !image.inverted);
+    if !marks.double_bonds.iter().all(|mark| keeps(mark.image_in(&marks.double_bonds, &image))) {
+        return None;
+    }
+    let images = marks.centres.iter().map(|mark| mark.image_in(&marks.centres, &image));
+    images.map(|image| image.map(|MarkImage { index, inverted }| (index, inverted))).collect()
+}
+
+/// Returns one exchange followed by another.
+fn after(one: &Exchange, other: &Exchange) -> Exchange {
+    let step = |&(centre, inverted): &(usize, bool)| (other[centre].0, other[centre].1 ^ inverted);
+    one.iter().map(step).collect()
 }
 
 fn count(agreement: &[bool]) -> usize {

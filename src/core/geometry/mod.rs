@@ -18,6 +18,7 @@ mod planar;
 mod planes;
 mod region;
 mod rules;
+mod senses;
 mod slab;
 #[cfg(test)]
 mod tests;

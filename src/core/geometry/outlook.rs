@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use super::intervals::Intervals;
 use super::region::{COARSE, FINE, HalfSpace, MOST_CELLS, Range, Region, Search, Shell, middle};
 use super::rules::GeometryRules;
+use super::senses::Sense;
 use super::slab::LEAST_AREA;
 use crate::vector::{cross, distance, dot, minus};
 
@@ -180,7 +181,8 @@ impl GeometryRules {
     fn half_spaces_beside(&self, atom: usize, points: &[[f64; 3]], radius: f64) -> Vec<HalfSpace> {
         let other = points.len() - 1;
         let mut found = Vec::new();
-        for sense in self.senses[atom].iter().filter(|sense| joins(&sense.atoms, atom, other)) {
+        let own = |sense: &&Sense| joins(&sense.atoms, atom, other) && sense.relative.is_none();
+        for sense in self.senses[atom].iter().filter(own) {
             // The volume changes with a corner by at most the area that the others span.
             let slack = times(radius, || {
                 let [u, v] = others(&sense.atoms, [atom, other]);

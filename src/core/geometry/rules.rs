@@ -6,12 +6,13 @@ use super::limits::DistanceLimits;
 use super::molecule::Molecule;
 use super::planes::{PlaneKind, planes, slab_width};
 use super::region::{HalfSpace, ROUNDING, Region, Shell};
+use super::senses::{RelativeSenses, Sense, are_known};
 use super::slab::Slab;
 use crate::chem::stereo::{DoubleBondMark, TetrahedralMark};
 use crate::chem::{AtomLimit, SmilesError, SmilesReading};
 use crate::error::{Error, Result};
 use crate::parameter;
-use crate::vector::{cross, distance, dot, minus, triple};
+use crate::vector::{cross, distance, dot, minus};
 
 /// How strictly the positions of atoms are limited.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -60,17 +61,6 @@ const SMOOTHED_ATOMS: usize = 300;
 /// The sizes of rings across which distances are limited. Smaller rings have no atoms three bonds apart, larger ones may be oblong.
 const POLYGONS: std::ops::RangeInclusive<usize> = 6..=8;
 
-/// The sense of a stereocentre.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Sense {
-    /// The centre and three of its neighbours.
-    pub(super) atoms: [usize; 4],
-    /// 1 or -1: the sign of the volume that the three bonds span.
-    pub(super) sign: f64,
-    /// The least volume with this sign, in Å³.
-    pub(super) least: f64,
-}
-
 /// The sides of a double bond.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sides {
@@ -116,6 +106,7 @@ pub struct GeometryRules {
     bonds: Vec<u16>,
     /// By the atom that is placed last.
     pub(super) senses: Vec<Vec<Sense>>,
+    relative: RelativeSenses,
     pub(super) sides: Vec<Vec<Sides>>,
     /// By atom, the groups of atoms that lie in a plane with it.
     pub(super) planes: Vec<Vec<Slab>>,
@@ -135,6 +126,7 @@ impl GeometryRules {
             high: vec![f64::INFINITY; atoms * atoms],
             bonds: (0..atoms * atoms).map(|at| molecule.distance(at / atoms, at % atoms)).collect(),
             senses: vec![Vec::new(); atoms],
+            relative: RelativeSenses::default(),
             sides: vec![Vec::new(); atoms],
             planes: vec![Vec::new(); atoms],
         };
@@ -142,8 +134,9 @@ impl GeometryRules {
         if strength.signs {
             let reading = SmilesReading::new(smiles, AtomLimit::default());
             let reading = reading.map_err(|problem| SmilesError::new(smiles, &problem))?;
-            for mark in &reading.marks().centres {
-                rules.add_centre(mark, is_strained_centre(&molecule, mark.atom));
+            rules.relative = RelativeSenses::new(reading.inversions());
+            for (at, mark) in reading.marks().centres.iter().enumerate() {
+                rules.add_centre(mark, rules.relative.index(at), is_strained_centre(&molecule, mark.atom));
             }
             reading.marks().double_bonds.iter().for_each(|mark| rules.add_double_bond(mark));
         }
@@ -228,7 +221,7 @@ impl GeometryRules {
         }
     }
 
-    fn add_centre(&mut self, mark: &TetrahedralMark, strained: bool) {
+    fn add_centre(&mut self, mark: &TetrahedralMark, relative: Option<usize>, strained: bool) {
         if mark.needs_hydrogen() {
             return;
         }
@@ -247,8 +240,9 @@ impl GeometryRules {
                 false => 0.0,
             };
             let sign = if mark.counterclockwise == left_out.is_multiple_of(2) { -1.0 } else { 1.0 };
-            let sense = Sense { atoms: [mark.atom, a, b, c], sign, least };
+            let sense = Sense { atoms: [mark.atom, a, b, c], sign, least, relative };
             self.senses[last(&sense.atoms)].push(sense);
+            self.relative.add(sense);
         }
     }
 
@@ -309,7 +303,8 @@ impl GeometryRules {
         let mut found = Vec::new();
         let known = placed.len();
         for sense in self.senses[atom].iter().filter(|sense| are_known(&sense.atoms, atom, known)) {
-            let volume = |point| sense.sign * sense.volume(&|at| if at == atom { point } else { placed[at] });
+            let Some(sign) = self.relative.sign(sense, atom, placed) else { continue };
+            let volume = |point| sign * sense.volume(&|at| if at == atom { point } else { placed[at] });
             let rule = (GeometryRule::Centre, sense.atoms.to_vec());
             found.push((rule, HalfSpace::of_linear(sense.least, volume)));
         }
@@ -352,11 +347,6 @@ impl GeometryRules {
     }
 }
 
-/// Returns whether all atoms but this one are among the first `known` ones.
-fn are_known(atoms: &[usize], atom: usize, known: usize) -> bool {
-    atoms.iter().all(|at| *at == atom || *at < known)
-}
-
 /// Returns the atom that is placed last.
 fn last(atoms: &[usize; 4]) -> usize {
     atoms.iter().copied().fold(0, usize::max)
@@ -366,14 +356,6 @@ fn last(atoms: &[usize; 4]) -> usize {
 fn is_strained_centre(molecule: &Molecule, atom: usize) -> bool {
     let sizes = &molecule.ring_sizes[atom];
     sizes.len() > 1 && sizes.iter().any(|size| *size <= 4)
-}
-
-impl Sense {
-    /// Returns the volume that the bonds span, in Å³.
-    pub(super) fn volume(&self, place: &dyn Fn(usize) -> [f64; 3]) -> f64 {
-        let [centre, a, b, c] = self.atoms.map(place);
-        triple(minus(a, centre), minus(b, centre), minus(c, centre))
-    }
 }
 
 impl Sides {

@@ -45,7 +45,7 @@ fn grown(rules: &GeometryRules, random: &mut ChaCha8Rng) -> Points {
     points
 }
 
-const MOLECULES: [&str; 17] = [
+const MOLECULES: [&str; 18] = [
     "CCO",
     "C[C@H](F)Cl",
     "F/C=C/Cl",
@@ -62,6 +62,7 @@ const MOLECULES: [&str; 17] = [
     "C1CCC/C=C/CC1",
     "C12C3C4C1C5C2C3C45",
     "c1cc2ncc1o2",
+    "O[C@H]1CC[C@@H](C)CC1",
     "[NH4+]",
 ];
 
@@ -264,6 +265,36 @@ fn a_stereocentre_has_one_side() {
     let free = GeometryStrength { signs: false, ..GeometryStrength::default() };
     let free = GeometryRules::from_smiles("C[C@](F)(Cl)Br", free).unwrap();
     assert!(free.conflicts(&points).is_empty() && free.conflicts(&mirrored).is_empty());
+}
+
+/// The halves of a ring may be exchanged, so that only the relation of its centres has a meaning. A conformer of RDKit.
+#[test]
+fn centres_that_only_relate_to_each_other_may_be_inverted_together() {
+    let trans: Points = vec![
+        [-2.72, 0.53, 0.62],
+        [-1.81, -0.05, -0.31],
+        [-0.84, 1.03, -0.78],
+        [0.48, 0.43, -1.26],
+        [1.2, -0.35, -0.15],
+        [2.29, 0.51, 0.51],
+        [0.24, -0.88, 0.93],
+        [-1.12, -1.26, 0.33],
+    ];
+    let mirrored: Points = trans.iter().map(|[x, y, z]| [*x, *y, -z]).collect();
+    let wrong = |smiles: &str, points: &[[f64; 3]]| {
+        let rules = rules(smiles).conflicts(points).into_iter().map(|conflict| conflict.rule);
+        rules.filter(|rule| *rule == GeometryRule::Centre).count()
+    };
+    for points in [&trans, &mirrored] {
+        assert_eq!(wrong("O[C@H]1CC[C@@H](C)CC1", points), 0);
+        assert_eq!(wrong("O[C@@H]1CC[C@H](C)CC1", points), 0);
+        // The first centre is free, the second is not.
+        assert_eq!(wrong("O[C@H]1CC[C@H](C)CC1", points), 1);
+    }
+    // A third centre tells the halves apart.
+    let other = ["O[C@H]1CC[C@@H](C)[C@@H](F)C1", "O[C@H]1CC[C@@H](C)[C@H](F)C1"];
+    let senses = other.map(|smiles| [wrong(smiles, &trans), wrong(smiles, &mirrored)]);
+    assert!(senses.iter().all(|[one, other]| one != other), "{senses:?}");
 }
 
 /// Conformers of RDKit (ETKDG, MMFF94).
