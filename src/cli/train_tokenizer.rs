@@ -30,7 +30,7 @@ pub(super) const EXAMPLES: [&str; 6] = [
     "drift train-tokenizer --base path/to/model --tokens-per-block 11 --kind separate -o extended",
     "drift train-tokenizer --base MODEL --encoding binned-v2:-13,13,0.104 --tokens-per-block 4 -o bins",
     "drift train-tokenizer --base path/to/model --merges 300 -o extended",
-    "drift train-tokenizer --base MODEL --skeleton xyz --prompts P.jsonl --tokens-per-block 3 -o extended",
+    "drift train-tokenizer --base MODEL --skeleton xyz --prompts P.jsonl --tokens-per-block 3 -o xyz",
     "drift train-tokenizer --vocab-size 2000 -o new",
 ];
 
