@@ -86,7 +86,8 @@ def test_requests_of_an_engine_are_followed_each_at_its_length() -> None:
     while any(at < len(text) for at, text in zip(written, texts, strict=True)):
         steps = [draw.choice((0, 1, 1, 3)) for _ in texts]
         news = [text[at : at + step] for text, at, step in zip(texts, written, steps, strict=True)]
-        offsets, ids = _lib.follow_requests(requests, news)
+        (offsets, ids), forbid = _lib.follow_requests(requests, news)
+        assert not any(forbid)
         written = [at + len(new) for at, new in zip(written, news, strict=True)]
         assert [request.written for request in requests] == written
         for row, (text, at) in enumerate(zip(texts, written, strict=True)):
@@ -96,7 +97,7 @@ def test_requests_of_an_engine_are_followed_each_at_its_length() -> None:
     assert all(request.problem is None for request in requests)
     # A token that is not allowed ends its own text, and none but its own.
     requests = [_lib.Request(one.constraint("CC")) for _ in range(2)] + [_lib.Request.ended(5, "why")]
-    offsets, ids = _lib.follow_requests(requests, [[*texts[0][:3], -7], texts[0][:3], []])
+    (offsets, ids), _ = _lib.follow_requests(requests, [[*texts[0][:3], -7], texts[0][:3], []])
     assert ids[: offsets[1]].tolist() == [one.eos_token_id] and requests[0].written == 3
     assert ids[offsets[1] : offsets[2]].tolist() == one.allowed_ids("CC", texts[0][:3])
     assert ids[offsets[2] :].tolist() == [5]
