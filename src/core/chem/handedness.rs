@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use super::labelled::LabelledGraph;
 use super::polyhedra::PolyhedralMark;
+use super::reading::SmilesReading;
 use super::search::{BondColours, IdenticalAtoms, colours, first_of_colours};
 use super::stereo::{DoubleBondMark, MarkImage, TetrahedralMark};
 use super::symmetry::{Factor, Symmetries};
@@ -114,6 +115,22 @@ impl Handedness {
     }
 }
 
+impl SmilesReading<'_> {
+    /// Returns the ways in which its stereocentres may be inverted together without making another molecule, each as a mark for each
+    /// centre of [`SmilesReading::marks`]. The two centres of `O[C@H]1CC[C@@H](C)CC1` may be inverted together, because only their
+    /// relation has a meaning. One way inverts none.
+    pub fn inversions(&self) -> BTreeSet<Vec<bool>> {
+        let centres = self.marks().centres.len();
+        if centres > 1
+            && let Ok((graph, _)) = LabelledGraph::of_reading(self)
+            && graph.marks == *self.marks()
+        {
+            return Handedness::from_graph(&graph).inversions(&graph);
+        }
+        [vec![false; centres]].into()
+    }
+}
+
 /// By centre, the centre whose place it takes, and whether that is inverted.
 type Exchange = Vec<(usize, bool)>;
 
@@ -147,4 +164,29 @@ fn orders(factor: &Factor) -> Vec<Vec<(usize, usize)>> {
         factor.atoms.iter().copied().zip(places).filter(|(atom, to)| atom != to).collect()
     });
     orders.filter(|order: &Vec<_>| !order.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::limit::AtomLimit;
+    use super::*;
+
+    #[test]
+    fn centres_are_inverted_together_by_exchanges_of_equivalent_atoms() {
+        let ways = |smiles: &str| -> Vec<Vec<bool>> {
+            SmilesReading::new(smiles, AtomLimit::default()).unwrap().inversions().into_iter().collect()
+        };
+        let (none, both) = (vec![false; 2], vec![true; 2]);
+        assert_eq!(ways("O[C@H]1CC[C@@H](C)CC1"), [none.clone(), both.clone()]);
+        assert_eq!(ways("C[C@H]1C[C@@H](C)C1"), [none.clone(), both]);
+        // Each of these has its own hand, and the exchange of the two halves of tartaric acid inverts none.
+        for own in ["C[C@H](F)[C@H](F)Cl", "OC(=O)[C@H](O)[C@@H](O)C(=O)O", "C[C@H]1CCC[C@@H](F)C1"] {
+            assert_eq!(ways(own), std::slice::from_ref(&none), "{own}");
+        }
+        // The two rings are inverted each on its own.
+        let rings = ways("O[C@H]1CC[C@@H](CC1)C[C@H]1CC[C@@H](F)CC1");
+        assert_eq!(rings.len(), 4, "{rings:?}");
+        assert!(rings.iter().all(|way| way[0] == way[1] && way[2] == way[3]), "{rings:?}");
+        assert_eq!(ways("C[C@H](F)Cl"), [[false]]);
+    }
 }
