@@ -80,9 +80,11 @@ def generated(program: str, to: Path, options: list[str]) -> dict[str, list[Text
         subprocess.run(run, check=True, stderr=subprocess.DEVNULL)
     out: dict[str, list[Text]] = {}
     written = [line for line in rows(str(to)) if "text" in line]
+    # A line has the time since the text before it ended; texts of a batch end together.
+    seconds = sum(line["cpu_seconds"] for line in written) / len(written)
     for line, verdict, row in zip(written, rows(str(verdicts)), rows(str(fixed)), strict=True):
         enriched = row["embedded_smiles"]
-        text = Text(line["smiles"], line["cpu_seconds"], verdict, enriched, points_of(enriched))
+        text = Text(line["smiles"], seconds, verdict, enriched, points_of(enriched))
         out.setdefault(line["smiles"], []).append(text)
     return out
 
