@@ -82,12 +82,7 @@ impl Handedness {
             }
             found = both;
         }
-        let by_centre = |exchange: Exchange| {
-            let mut inverted = vec![false; exchange.len()];
-            exchange.into_iter().for_each(|(centre, is_inverted)| inverted[centre] = is_inverted);
-            inverted
-        };
-        found.into_iter().map(by_centre).collect()
+        found.into_iter().map(inverted_by_centre).collect()
     }
 
     /// Returns the best agreement found by greedy exchanges of equivalent atoms, as long as they gain something.
@@ -145,6 +140,13 @@ fn exchange(graph: &LabelledGraph, order: &[(usize, usize)]) -> Option<Exchange>
     }
     let images = marks.centres.iter().map(|mark| mark.image_in(&marks.centres, &image));
     images.map(|image| image.map(|MarkImage { index, inverted }| (index, inverted))).collect()
+}
+
+/// Returns for each centre whether it is inverted.
+fn inverted_by_centre(exchange: Exchange) -> Vec<bool> {
+    let mut inverted = vec![false; exchange.len()];
+    exchange.into_iter().for_each(|(centre, is_inverted)| inverted[centre] = is_inverted);
+    inverted
 }
 
 /// Returns one exchange followed by another.

@@ -65,10 +65,7 @@ impl RelativeSenses {
         let Some(relative) = sense.relative else { return Some(sense.sign) };
         let inverted: Vec<Option<bool>> =
             self.senses.iter().map(|senses| is_inverted(senses, placed)).collect();
-        let agrees = |way: &&Vec<bool>| {
-            way.iter().zip(&inverted).all(|(own, found)| found.is_none_or(|found| found == *own))
-        };
-        let mut ways = self.ways.iter().filter(agrees).map(|way| way[relative]);
+        let mut ways = self.ways.iter().filter(|way| agrees(way, &inverted)).map(|way| way[relative]);
         let Some(is_inverted) = ways.next() else { return Some(sense.sign) };
         let is_completed =
             |sense: &Sense| sense.atoms.contains(&atom) && are_known(&sense.atoms, atom, placed.len());
@@ -78,6 +75,11 @@ impl RelativeSenses {
         let is_certain = is_with_others || ways.all(|other| other == is_inverted);
         is_certain.then_some(if is_inverted { -sense.sign } else { sense.sign })
     }
+}
+
+/// Returns whether a way is that of all centres of which it is known whether they are inverted.
+fn agrees(way: &[bool], inverted: &[Option<bool>]) -> bool {
+    way.iter().zip(inverted).all(|(own, found)| found.is_none_or(|found| found == *own))
 }
 
 /// Returns whether a centre has the other sense; `None` if no three of its bonds are placed.
