@@ -46,7 +46,7 @@ ROTATABLE = Lipinski.RotatableBondSmarts
 
 @dataclass
 class Text:
-    """A text with its verdict."""
+    """A text with its verdict, and the mean CPU seconds of a text of its run."""
 
     smiles: str
     cpu_seconds: float
@@ -61,7 +61,11 @@ class Answer:
 
     text: Text
     texts: int
-    cpu_seconds: float
+
+    @property
+    def cpu_seconds(self) -> float:
+        """What its texts cost."""
+        return self.texts * self.text.cpu_seconds
 
 
 Row = dict[str, list[Answer]]
@@ -91,9 +95,7 @@ def generated(program: str, to: Path, options: list[str]) -> dict[str, list[Text
 
 def alone(texts: dict[str, list[Text]], count: int) -> Row:
     """The first texts of each molecule as they are."""
-    return {
-        smiles: [Answer(text, 1, text.cpu_seconds) for text in own[:count]] for smiles, own in texts.items()
-    }
+    return {smiles: [Answer(text, 1) for text in own[:count]] for smiles, own in texts.items()}
 
 
 def rejection(texts: dict[str, list[Text]], draws: int) -> Row:
@@ -102,8 +104,7 @@ def rejection(texts: dict[str, list[Text]], draws: int) -> Row:
     for smiles, own in texts.items():
         for group in (own[at : at + draws] for at in range(0, len(own), draws)):
             until = next((at for at, text in enumerate(group) if text.verdict["valid"]), len(group) - 1)
-            seconds = sum(text.cpu_seconds for text in group[: until + 1])
-            out.setdefault(smiles, []).append(Answer(group[until], until + 1, seconds))
+            out.setdefault(smiles, []).append(Answer(group[until], until + 1))
     return {smiles: answers[:ANSWERS] for smiles, answers in out.items()}
 
 

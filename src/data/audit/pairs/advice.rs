@@ -9,7 +9,7 @@ use super::super::row_label::RowLabel;
 use super::advised::{AdvisedRow, about, claimed, difference, in_words};
 use super::comparison::level;
 use super::differences::{ComparedFigure, FigureDifference, PairedComparison, RescuedTexts};
-use super::preferred::{Preference, preferred, valid_change};
+use super::preferred::{Preference, preferred, valid_figure};
 use super::speed::ratio;
 use crate::stats::Interval;
 use crate::stats::bootstrap::Mean;
@@ -180,7 +180,7 @@ fn whether(
     let time = speed.map_or_else(String::new, |speed| format!(", {}", in_words(&speed)));
     let numbers =
         format!("{outcome}, and {cost} ({passed} of {samples} pass instead of {alone}{valid}{by}{time})");
-    let change = pair.and_then(|pair| valid_change(&pair.figures));
+    let change = pair.and_then(|pair| valid_figure(&pair.figures)?.change(0.0));
     let is_costly = geometry.is_some_and(GeometryDifference::is_certain) && change != Some(Ordering::Greater);
     let is_better =
         passed > alone || change == Some(Ordering::Greater) || speed.is_some_and(|speed| speed.ratio > 1.0);
@@ -243,10 +243,8 @@ fn harm(pair: &PairedComparison) -> Option<String> {
 /// Returns whether a figure is worse with the logit processor than without, judged by its interval.
 fn is_worse(found: &FigureDifference) -> bool {
     let least = if found.figure.is_length() { INVISIBLE_ANGSTROM } else { 0.0 };
-    found.interval.is_some_and(|interval| match found.figure.more_is_better() {
-        true => interval.high < -least,
-        false => interval.low > least,
-    })
+    let worse = if found.figure.more_is_better() { Ordering::Less } else { Ordering::Greater };
+    found.change(least) == Some(worse)
 }
 
 /// Formats a figure: `junk blocks 5.2 % instead of 0.1 %`. The intervals are in the record.
@@ -321,29 +319,13 @@ fn is_fastest(rows: &[AdvisedRow<'_>], at: usize, level: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::compared;
     use super::*;
 
     fn pair(figures: Vec<FigureDifference>) -> PairedComparison {
-        PairedComparison {
-            row: RowLabel {
-                model: Some("m".to_owned()),
-                lp: Some("allowlist".to_owned()),
-                placeholder: None,
-            },
-            unpaired: 0,
-            passed_difference: 0,
-            well_formed_without: 0,
-            identical: 0,
-            bond_error_difference_angstrom: None,
-            mat_precision_difference_angstrom: None,
-            mat_recall_difference_angstrom: None,
-            speed_ratio: Some(1.0),
-            speed: None,
-            rows: 6,
-            figures,
-            valid_against_automaton: None,
-            rescued: None,
-        }
+        let row =
+            RowLabel { model: Some("m".to_owned()), lp: Some("allowlist".to_owned()), ..RowLabel::default() };
+        PairedComparison { rows: 6, speed_ratio: Some(1.0), ..compared(row, figures) }
     }
 
     fn figure(figure: ComparedFigure, difference: f64, half: f64) -> FigureDifference {

@@ -1,5 +1,7 @@
 //! The comparisons between runs in a record.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use super::super::row_label::RowLabel;
@@ -98,6 +100,14 @@ pub enum ComparedFigure {
     CovPrecision,
     /// COV-R at 0.75 Å, over texts that are usable in both runs.
     CovRecall,
+}
+
+impl FigureDifference {
+    /// Returns in which direction the figure changes by more than `least`, by its interval; `None` if that may be chance.
+    pub(super) fn change(&self, least: f64) -> Option<Ordering> {
+        let Interval { low, high } = self.interval?;
+        if low > least { Some(Ordering::Greater) } else { (high < -least).then_some(Ordering::Less) }
+    }
 }
 
 impl ComparedFigure {

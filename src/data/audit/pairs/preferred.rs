@@ -56,23 +56,14 @@ pub(super) fn preferred(
     told.map_or(Preference::None, |gain| Preference::Uncertain(gain.remark(chosen)))
 }
 
-/// Returns how the number of valid texts changes, by its interval; `None` if that may be chance, or is not known.
-pub(super) fn valid_change(figures: &[FigureDifference]) -> Option<Ordering> {
-    let interval = valid_figure(figures)?.interval?;
-    match interval {
-        found if found.low > 0.0 => Some(Ordering::Greater),
-        found if found.high < 0.0 => Some(Ordering::Less),
-        _ => None,
-    }
-}
-
-fn valid_figure(figures: &[FigureDifference]) -> Option<FigureDifference> {
+/// Returns the difference of valid texts, if there is one.
+pub(super) fn valid_figure(figures: &[FigureDifference]) -> Option<FigureDifference> {
     figures.iter().find(|found| found.figure == ComparedFigure::Valid).copied()
 }
 
 impl ValidGain<'_> {
     fn is_certain(&self) -> bool {
-        self.by.interval.is_some_and(|interval| interval.low > 0.0)
+        self.by.change(0.0) == Some(Ordering::Greater)
     }
 
     /// Advises to use the row: what it gains beside the chosen one, and its price.

@@ -8,6 +8,26 @@ use super::{
 };
 use crate::stats::Interval;
 
+/// Returns a comparison that knows nothing but these figures.
+pub(super) fn compared(row: RowLabel, figures: Vec<FigureDifference>) -> PairedComparison {
+    PairedComparison {
+        row,
+        unpaired: 0,
+        passed_difference: 0,
+        well_formed_without: 0,
+        identical: 0,
+        bond_error_difference_angstrom: None,
+        mat_precision_difference_angstrom: None,
+        mat_recall_difference_angstrom: None,
+        speed_ratio: None,
+        speed: None,
+        rows: 2,
+        figures,
+        valid_against_automaton: None,
+        rescued: None,
+    }
+}
+
 /// The counts of a row of 40 texts.
 struct Counted {
     lp: &'static str,
@@ -51,20 +71,8 @@ impl Counted {
             }
         };
         PairedComparison {
-            row: self.label(),
-            unpaired: 0,
-            passed_difference: 0,
-            well_formed_without: 0,
-            identical: 0,
-            bond_error_difference_angstrom: None,
-            mat_precision_difference_angstrom: None,
-            mat_recall_difference_angstrom: None,
-            speed_ratio: None,
-            speed: None,
-            rows: 2,
-            figures: vec![valid(base)],
             valid_against_automaton: automaton.map(valid),
-            rescued: None,
+            ..compared(self.label(), vec![valid(base)])
         }
     }
 }

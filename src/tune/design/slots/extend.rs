@@ -140,10 +140,8 @@ impl SlotRequest {
 
     /// Counts the tokens of the prompts' texts.
     fn count(&self, tokenizer: &Tokenizer, job: &Job) -> Result<SkeletonTokens> {
-        let bytes = tokenizer.json()?.to_string().into_bytes();
-        let tokenizer = Tokenizer::from_bytes(&tokenizer.name, tokenizer.source.clone(), &bytes)?;
-        SkeletonTexts { skeleton: self.skeleton.clone(), prompts: self.prompts.clone(), tokenizer }
-            .tokens(job)
+        let (skeleton, prompts) = (self.skeleton.clone(), self.prompts.clone());
+        SkeletonTexts { skeleton, prompts, tokenizer: tokenizer.clone() }.tokens(job)
     }
 
     /// Returns the tokens of a number and the cuts that reach the goal.
