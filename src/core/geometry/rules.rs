@@ -352,10 +352,15 @@ fn last(atoms: &[usize; 4]) -> usize {
     atoms.iter().copied().fold(0, usize::max)
 }
 
-/// Returns whether the bonds of a centre may all point to one side: it is in two rings, one of three or four atoms.
+/// Returns whether the bonds of a centre may all point to one side: a bond of it is common to a ring of three atoms and one of at most
+/// four, or, if more than two rings meet in it, of any size. In real conformers all others span at least 0.4 Å³ with the right sign.
 fn is_strained_centre(molecule: &Molecule, atom: usize) -> bool {
-    let sizes = &molecule.ring_sizes[atom];
-    sizes.len() > 1 && sizes.iter().any(|size| *size <= 4)
+    let has_more_rings = molecule.ring_sizes[atom].len() > 2;
+    molecule.neighbours[atom].iter().any(|bond| {
+        let sizes = &molecule.bond_ring_sizes[*bond];
+        let small = sizes.iter().filter(|size| **size <= 4).count();
+        sizes.contains(&3) && (small > 1 || sizes.len() > 1 && has_more_rings)
+    })
 }
 
 impl Sides {
