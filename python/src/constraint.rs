@@ -89,13 +89,13 @@ impl Place {
         self.skeleton.as_ref()?.problem()
     }
 
-    /// Finds the tokens that the geometry leaves. Where it leaves none, the rest of the constraint decides this atom.
+    /// Finds the tokens that the geometry leaves. Where it leaves none, this atom is held to less, in the end to nothing.
     fn narrow(&mut self, constraint: &dyn drift::Constraint) {
         let (Some(row), Some(geometry)) = (&mut self.geometry, constraint.geometry()) else { return };
         self.narrowed = row.allowed(geometry, &self.state);
-        if self.narrowed.as_ref().is_some_and(Vec::is_empty) {
+        while self.narrowed.as_ref().is_some_and(Vec::is_empty) {
             row.release();
-            self.narrowed = None;
+            self.narrowed = row.allowed(geometry, &self.state);
         }
     }
 

@@ -70,6 +70,12 @@ impl Outlook {
         }
     }
 
+    /// Returns the outlook of the next atom by the signs of centres and double bonds alone, whatever it leaves later atoms.
+    pub(crate) fn of_signs(rules: &GeometryRules, placed: &[[f64; 3]]) -> Self {
+        let points = [placed, &[[0.0; 3]]].concat();
+        Outlook { points, region: rules.region_of_signs(placed), later: Vec::new(), known: None }
+    }
+
     /// Returns the region of the next atom.
     pub(crate) fn region(&self) -> &Region {
         &self.region

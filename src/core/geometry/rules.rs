@@ -58,6 +58,9 @@ const LEAST_VOLUME: f64 = 0.1;
 /// The largest molecule whose bounds are smoothed, which takes time cubic in the number of atoms.
 const SMOOTHED_ATOMS: usize = 300;
 
+/// By how much a bond may be longer or shorter than its limits where no position keeps all rules.
+const LOOSENESS: f64 = 1.5;
+
 /// The sizes of rings across which distances are limited. Smaller rings have no atoms three bonds apart, larger ones may be oblong.
 const POLYGONS: std::ops::RangeInclusive<usize> = 6..=8;
 
@@ -296,6 +299,24 @@ impl GeometryRules {
         let shells = placed.iter().enumerate().map(shell).collect();
         let half_spaces = self.half_spaces(atom, placed).into_iter().map(|(_, half_space)| half_space);
         Region::new(shells, half_spaces.collect())
+    }
+
+    /// Returns the region that senses and sides alone leave the next atom, given the positions of the atoms before it in Å: near the
+    /// atoms that it is bonded to, but in no plane, and at any distance of the others.
+    pub(crate) fn region_of_signs(&self, placed: &[[f64; 3]]) -> Region {
+        let atom = placed.len();
+        if atom >= self.atoms {
+            return Region::new(Vec::new(), Vec::new());
+        }
+        let bonded =
+            placed.iter().enumerate().filter(|(other, _)| self.bonds[atom * self.atoms + other] == 1);
+        let shell = |(other, centre): (usize, &[f64; 3])| {
+            let [low, high] = self.distance(atom, other);
+            Shell { centre: *centre, low: low / LOOSENESS, high: high * LOOSENESS }
+        };
+        let half_spaces = self.half_spaces(atom, placed).into_iter();
+        let of_signs = half_spaces.filter(|((rule, _), _)| *rule != GeometryRule::Plane);
+        Region::new(bonded.map(shell).collect(), of_signs.map(|(_, half_space)| half_space).collect())
     }
 
     /// Returns the half-spaces of an atom, given the positions of the atoms before it, each with its rule and the other atoms.

@@ -384,9 +384,10 @@ fn choose_one(row: &mut Row<'_>, choice: Choice<'_>, full: Option<&[f32]>) -> Re
     };
     if let (true, Some(full), DrawOutcome::Token(token)) = (row.logs(), full, drawn) {
         let constraint = &*row.prompt.constraint;
-        // An empty list is a dead end, where the constraint's own mask decides.
-        let ids = narrowed.as_deref().filter(|ids| !ids.is_empty());
-        row.log(full, token, ids.map_or_else(|| constraint.mask(&row.state), Mask::Only));
+        // An empty list is a dead end, after which the row is held to less.
+        let narrowed = if narrowed.as_ref().is_some_and(Vec::is_empty) { row.narrowed() } else { narrowed };
+        let mask = narrowed.as_deref().map_or_else(|| constraint.mask(&row.state), Mask::Only);
+        row.log(full, token, mask);
     }
     Ok((drawn, forced))
 }

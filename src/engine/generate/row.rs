@@ -206,26 +206,27 @@ impl<'p> Row<'p> {
         let (Some(row), Some(geometry)) = (&mut self.geometry, self.prompt.constraint.geometry()) else {
             return Ok(DrawOutcome::Token(token));
         };
-        if row.allows(geometry, &self.state, token) {
-            return Ok(DrawOutcome::Token(token));
+        let mut is_dead_end = false;
+        // Where no token is left, the atom is held to less, in the end to nothing.
+        while !row.allows(geometry, &self.state, token) {
+            let ids = row.allowed(geometry, &self.state).unwrap_or_default();
+            if !ids.is_empty() {
+                let among = candidates.among(&ids);
+                return Ok(DrawOutcome::Token(draw(among, sampling, &mut self.noise, position)?));
+            }
+            if !is_dead_end {
+                is_dead_end = true;
+                self.dead_ends.dead_ends += 1;
+                // A greedy text would end in the same place, and texts that are weighted together advance together.
+                let is_random = sampling.temperature.is_some() && self.options.resampling.is_none();
+                if is_random
+                    && let Some(atom) = self.backtracking.target(row.place(geometry), self.options.backtrack)
+                {
+                    return Ok(DrawOutcome::DeadEnd { atom });
+                }
+            }
+            row.release();
         }
-        let ids = row.allowed(geometry, &self.state).unwrap_or_default();
-        if !ids.is_empty() {
-            return Ok(DrawOutcome::Token(draw(
-                candidates.among(&ids),
-                sampling,
-                &mut self.noise,
-                position,
-            )?));
-        }
-        self.dead_ends.dead_ends += 1;
-        // A greedy text would end in the same place, and texts that are weighted together advance together.
-        let is_random = sampling.temperature.is_some() && self.options.resampling.is_none();
-        if is_random && let Some(atom) = self.backtracking.target(row.place(geometry), self.options.backtrack)
-        {
-            return Ok(DrawOutcome::DeadEnd { atom });
-        }
-        row.release();
         Ok(DrawOutcome::Token(token))
     }
 

@@ -12,12 +12,23 @@ pub struct GeometryRow {
     cursor: Cursor,
     /// The positions of the atoms of the conformer that is being written, in Å.
     placed: Vec<[f64; 3]>,
-    /// Whether the atom that is being written is free, after a place where no token was left.
-    is_free: bool,
+    /// What the atom that is being written is held to.
+    hold: Hold,
     /// The region of the next atom and the places of those after it, once they were needed.
     outlook: Option<Outlook>,
     /// The allowed values of numbers of this atom, by what was written before them.
     sets: Vec<(Numbers, Intervals)>,
+}
+
+/// What an atom is held to. After a place where no token is left, it is less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    /// All rules.
+    Rules,
+    /// The signs of centres and double bonds.
+    Signs,
+    /// Nothing but the automaton.
+    Nothing,
 }
 
 /// An atom of a text.
@@ -51,7 +62,7 @@ impl GeometryRow {
         GeometryRow {
             cursor: Cursor::start(),
             placed: Vec::new(),
-            is_free: false,
+            hold: Hold::Rules,
             outlook: None,
             sets: Vec::new(),
         }
@@ -82,22 +93,27 @@ impl GeometryRow {
         }
         // Only encodings whose numbers stand for coordinates are accepted.
         self.placed.extend(constraint.text.encoding.angstrom(&self.cursor.values));
-        self.is_free = false;
+        self.hold(Hold::Rules);
+    }
+
+    /// Holds the atom that is being written to less, where no token was left: to the signs of centres and double bonds alone, and then
+    /// to nothing but the automaton.
+    pub fn release(&mut self) {
+        self.hold(if self.hold == Hold::Rules { Hold::Signs } else { Hold::Nothing });
+    }
+
+    fn hold(&mut self, hold: Hold) {
+        self.hold = hold;
         self.outlook = None;
         self.sets.clear();
     }
 
-    /// Leaves the atom that is being written to the automaton alone.
-    pub fn release(&mut self) {
-        self.is_free = true;
-    }
-
     /// Returns the tokens that automaton and geometry allow in a state; `None` if the geometry leaves what the automaton allows. The list
-    /// may be empty: then no number can be written that the positions so far allow.
+    /// may be empty: then no number can be written that the positions so far allow, until [`release`](Self::release).
     pub fn allowed(&mut self, constraint: &GeometryConstraint, state: &State) -> Option<Vec<u32>> {
         // A single token of the automaton begins each number that is allowed, because such numbers exist where it was reached.
         let Mask::Only(ids) = constraint.automaton.mask(state) else { return None };
-        if self.is_free {
+        if self.hold == Hold::Nothing {
             return None;
         }
         if ids.len() > MANY_TOKENS {
@@ -110,7 +126,7 @@ impl GeometryRow {
 
     /// Returns whether the geometry allows a token that the automaton allows: some number that it begins, continues or ends is allowed.
     pub fn allows(&mut self, constraint: &GeometryConstraint, state: &State, token: u32) -> bool {
-        if self.is_free {
+        if self.hold == Hold::Nothing {
             return true;
         }
         let mut cursor = self.cursor;
@@ -209,8 +225,11 @@ impl GeometryRow {
 
     /// Returns the region of the next atom and the places of those after it.
     fn outlook(&mut self, constraint: &GeometryConstraint) -> &mut Outlook {
-        let placed = so_far(&self.placed, self.cursor, constraint);
-        self.outlook.get_or_insert_with(|| Outlook::new(&constraint.rules, placed))
+        let (rules, placed) = (&constraint.rules, so_far(&self.placed, self.cursor, constraint));
+        self.outlook.get_or_insert_with(|| match self.hold {
+            Hold::Signs => Outlook::of_signs(rules, placed),
+            _ => Outlook::new(rules, placed),
+        })
     }
 
     /// Returns the allowed values of a number of the current atom, in Å, if they are known.
