@@ -199,7 +199,7 @@ pub(super) fn processors(asked: &[LpArg]) -> Vec<ProcessorKind> {
         return vec![ProcessorKind::None, ProcessorKind::Allowlist, ProcessorKind::Automaton];
     }
     let all = asked.contains(&LpArg::All);
-    // `geometry` needs coordinates, which not all encodings have, and a CPU.
+    // `geometry` needs coordinates, which not all encodings have.
     let is_asked = |kind: &ProcessorKind| {
         (all && *kind != ProcessorKind::Geometry) || asked.contains(&LpArg::One(*kind))
     };

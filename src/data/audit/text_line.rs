@@ -20,7 +20,7 @@ pub enum End {
 pub struct DeadEnds {
     /// The number of places where no token was left, over all attempts.
     pub dead_ends: u32,
-    /// After how many of them the text went back. At the others the automaton alone decided.
+    /// After how many of them the text went back. At the others the atom was held to less.
     pub backtracks: u32,
 }
 
@@ -79,7 +79,7 @@ pub struct TextCost {
     /// tokens of abandoned beginnings count in `seconds` alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_ends: Option<u32>,
-    /// After how many of them the text went back. At the others the automaton alone decided.
+    /// After how many of them the text went back. At the others the atom was held to less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backtracks: Option<u32>,
 }

@@ -148,7 +148,7 @@ impl ShardDone {
 /// If the plan is refused, or the inputs cannot be stored.
 pub fn check_generation(plan: &GeneratePlan, molecules: &Molecules, kept: &mut TextStore) -> Result<()> {
     distinct_names(&plan.models)?;
-    check_geometry(plan)?;
+    plan.geometry.strength.check()?;
     let counts_none = molecules.molecules.iter().all(|molecule| molecule.conformer_count() == 0);
     if matches!(plan.generations, Generations::PerReference(_)) && counts_none {
         let place = format!("{} {}", parameter::GENERATIONS, plan.generations);
@@ -167,8 +167,8 @@ pub fn with_geometry(plan: &GeneratePlan, mut molecules: Molecules) -> Result<Mo
     if !plan.processors.contains(&ProcessorKind::Geometry) {
         return Ok(molecules);
     }
-    check_geometry(plan)?;
     let strength = plan.geometry.strength;
+    strength.check()?;
     molecules.leave_out(|molecule| {
         let rules = GeometryRules::from_smiles(&molecule.smiles, strength);
         rules.err().map(|why| format!("has no known geometry: {}", why.reason))
@@ -180,18 +180,6 @@ pub fn with_geometry(plan: &GeneratePlan, mut molecules: Molecules) -> Result<Mo
         }
         _ => Ok(molecules),
     }
-}
-
-/// Refuses the logit processor `geometry` where it cannot work.
-fn check_geometry(plan: &GeneratePlan) -> Result<()> {
-    if !plan.processors.contains(&ProcessorKind::Geometry) {
-        return Ok(());
-    }
-    if plan.device.name() != "cpu" {
-        let problem = "geometry depends on the coordinates of each text, which only the CPU follows";
-        return Err(Error::parameter(parameter::LP, problem, "give automaton, or the device cpu"));
-    }
-    plan.geometry.strength.check()
 }
 
 /// Returns how to give references, as part of a remedy.

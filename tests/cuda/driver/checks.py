@@ -210,8 +210,9 @@ def ways(bench):
 
 def processors(bench):
     """Where candle computes, with draws on the device or without, texts are those of the CPU under each logit processor."""
-    def compared(engine):
-        arguments = ["--samples", "3", "--batch", "2", "--preset", "qwen3", "--dtype", "f32", "--max-new-tokens", "24"]
+    def compared(way):
+        engine, lps = way
+        arguments = ["--samples", "3", "--batch", "2", "--preset", "qwen3", "--dtype", "f32", *(lps or ["--max-new-tokens", "24"])]
         gpu = bench.run("qwen3", *arguments, "--engine", engine)
         require(gpu.code == 0 and not gpu.err, gpu.err)
         require(not gpu.left(), f"at the end there is still {gpu.left()}")
@@ -221,7 +222,14 @@ def processors(bench):
         steps = [run["kernel_steps"] for run in gpu.record["runs"]]
         return f"{engine}: {len(steps)} processors, steps by kernels {steps}, {draws} launches that draw"
 
-    yield from side_by_side(compared, ["drift", "candle"])
+    # Random coordinates seldom close a ring.
+    smiles = bench.place / "rings.smi"
+    smiles.write_text("O[C@H]1[C@H]2C[C@H]3[C@@H]1N1[C@@H]2[C@@H]31\n")
+    geometry = ["--lp", "geometry", "--backtrack", "2", "--smiles", str(smiles)]
+    whole = bench.cpu("qwen3", *geometry, "--preset", "qwen3", "--dtype", "f32").texts
+    never = bench.cpu("qwen3", *geometry[:3], "0", *geometry[4:], "--preset", "qwen3", "--dtype", "f32").texts
+    require(whole != never, "geometry: no text went back")
+    yield from side_by_side(compared, [("drift", []), ("candle", []), ("drift", geometry), ("candle", geometry)])
 
 
 def reference(bench):
