@@ -43,7 +43,7 @@ pub(super) struct Args {
     #[arg(long, hide_possible_values = true, value_name = "NAME", num_args = 1.., value_parser = [BUILT_IN, "qwen3-0.6b", "llama-380m"])]
     model: Vec<String>,
     /// Engines to time: drift, drift-without-graphs, drift-cublas, candle [default: all of a GPU; drift and candle on the CPU]
-    #[arg(long, value_name = "ENGINE", hide_possible_values = true, num_args = 1.., value_parser = one_of(EngineChoice::ALL, EngineChoice::name))]
+    #[arg(long, value_name = "ENGINE", hide_possible_values = true, num_args = 1.., value_parser = one_of(&EngineChoice::ALL, EngineChoice::name))]
     engine: Vec<EngineChoice>,
     /// Compute in f32, so that the texts can be compared with the CPU's
     #[arg(long)]

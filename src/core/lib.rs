@@ -10,6 +10,7 @@ pub mod error;
 pub mod geometry;
 pub mod io;
 pub mod job;
+mod named;
 pub mod parameter;
 pub mod run_files;
 pub mod sampling;

@@ -24,33 +24,19 @@ pub enum SharedKind {
     Scaffold,
 }
 
-impl SharedKind {
-    /// All kinds.
-    pub const ALL: [SharedKind; 7] = [
-        SharedKind::Text,
-        SharedKind::Geometry,
-        SharedKind::Isomer,
-        SharedKind::Molecule,
-        SharedKind::InchiKey,
-        SharedKind::InchiKeyBlock,
-        SharedKind::Scaffold,
-    ];
+drift_core::named!(SharedKind {
+    Text: "text",
+    Geometry: "geometry",
+    Isomer: "isomer",
+    Molecule: "molecule",
+    InchiKey: "inchikey",
+    InchiKeyBlock: "inchikey-block",
+    Scaffold: "scaffold"
+});
 
+impl SharedKind {
     /// The kinds by which a row counts as shared unless the user names others.
     pub const DEFAULT: [SharedKind; 3] = [SharedKind::Text, SharedKind::Molecule, SharedKind::InchiKey];
-
-    /// Returns its name in options and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            SharedKind::Text => "text",
-            SharedKind::Geometry => "geometry",
-            SharedKind::Isomer => "isomer",
-            SharedKind::Molecule => "molecule",
-            SharedKind::InchiKey => "inchikey",
-            SharedKind::InchiKeyBlock => "inchikey-block",
-            SharedKind::Scaffold => "scaffold",
-        }
-    }
 }
 
 /// Test subsets of the other corpus, as bits by their numbers ([`Subsets`](super::subsets::Subsets)).
