@@ -5,6 +5,8 @@ pub mod checkpoint;
 pub mod chem;
 pub mod command;
 pub mod constraint;
+#[doc(hidden)]
+pub mod counters;
 pub mod encoding;
 pub mod error;
 pub mod geometry;

@@ -66,34 +66,31 @@ impl Shares {
     }
 }
 
-/// Numbers of conformers by what they share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SharedRows {
-    /// Those whose text is shared.
-    pub text: u64,
-    /// Those whose geometry is shared.
-    pub geometry: u64,
-    /// Those whose molecule is shared, with its stereo.
-    pub isomer: u64,
-    /// Those whose molecule is shared, ignoring stereo.
-    pub molecule: u64,
-    /// Those whose InChIKey is shared.
-    pub inchikey: u64,
-    /// Those of whose InChIKey the first block is shared.
-    pub inchikey_block: u64,
-    /// Those whose Murcko scaffold is shared.
-    pub scaffold: u64,
+drift_core::counters! {
+    /// Numbers of conformers by what they share.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+    pub struct SharedRows {
+        /// Those whose text is shared.
+        pub text: u64,
+        /// Those whose geometry is shared.
+        pub geometry: u64,
+        /// Those whose molecule is shared, with its stereo.
+        pub isomer: u64,
+        /// Those whose molecule is shared, ignoring stereo.
+        pub molecule: u64,
+        /// Those whose InChIKey is shared.
+        pub inchikey: u64,
+        /// Those of whose InChIKey the first block is shared.
+        pub inchikey_block: u64,
+        /// Those whose Murcko scaffold is shared.
+        pub scaffold: u64,
+    }
 }
 
 impl SharedRows {
     /// Counts a conformer that shares these kinds.
     pub(super) fn add(&mut self, kinds: impl Iterator<Item = SharedKind>) {
         kinds.for_each(|kind| *self.of_mut(kind) += 1);
-    }
-
-    /// Adds other numbers.
-    pub fn merge(&mut self, other: &SharedRows) {
-        SharedKind::ALL.into_iter().for_each(|kind| *self.of_mut(kind) += other.of(kind));
     }
 
     /// Returns the number for a kind.
