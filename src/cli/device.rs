@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{in_flags, is_stdout, not_stdout, one_of};
+use crate::report::fields::Fields;
 use crate::report::format::{bytes, number, or_dash, percent, seconds, thousands};
-use crate::report::table::Table;
 use drift_core::chem::AtomLimit;
 use drift_core::constraint::ProcessorKind;
 use drift_core::constraint::automaton::AnswerForm;
@@ -43,7 +43,7 @@ pub(super) struct Args {
     #[arg(long, hide_possible_values = true, value_name = "NAME", num_args = 1.., value_parser = [BUILT_IN, "qwen3-0.6b", "llama-380m"])]
     model: Vec<String>,
     /// Engines to time: drift, drift-without-graphs, drift-cublas, candle [default: all of a GPU; drift and candle on the CPU]
-    #[arg(long, value_name = "ENGINE", hide_possible_values = true, num_args = 1.., value_parser = one_of(EngineChoice::ALL, EngineChoice::name))]
+    #[arg(long, value_name = "ENGINE", hide_possible_values = true, num_args = 1.., value_parser = one_of(&EngineChoice::ALL, EngineChoice::name))]
     engine: Vec<EngineChoice>,
     /// Compute in f32, so that the texts can be compared with the CPU's
     #[arg(long)]
@@ -169,19 +169,19 @@ fn render(args: &Args, report: &DeviceReport, output: &Output) -> String {
     let problem = report.problem.as_deref().map(in_flags);
     lines.extend(problem.into_iter().chain(report.advice.iter().cloned()));
     if !report.runs.is_empty() {
-        let mut table = Table::new("what each engine does")
-            .text("model")
-            .code("engine")
-            .code("logit processor")
-            .text("self-check")
-            .number("tokens/s")
-            .number("steps by\nkernels")
-            .number("start")
-            .number("memory,\nGB/s")
-            .number("share of the\nleast time");
-        for run in &report.runs {
-            table.row(cells(run));
-        }
+        let table = Fields::new("what each engine does")
+            .text("model", |run: &DeviceSpeed| run.model.clone())
+            .code("engine", |run| run.engine.name().to_owned())
+            .code("logit processor", |run| or_dash(run.lp, |lp| lp.name().to_owned()))
+            .text("self-check", |run| or_dash(run.self_check.as_ref(), verdict))
+            .number("tokens/s", |run| or_dash(run.lp, |_| number(run.tokens_per_second)))
+            .number("steps by\nkernels", |run| {
+                format!("{} of {}", thousands(run.kernel_steps), thousands(run.steps))
+            })
+            .number("start", |run| seconds(run.start_seconds))
+            .number("memory,\nGB/s", |run| or_dash(run.bytes_per_second, |rate| number(rate / 1e9)))
+            .number("share of the\nleast time", |run| or_dash(run.floor_share, percent))
+            .table(&report.runs);
         lines.push(table.render(output.terminal()));
     }
     if let Some(file) = not_stdout(Some(&args.output)) {
@@ -190,23 +190,12 @@ fn render(args: &Args, report: &DeviceReport, output: &Output) -> String {
     lines.join("\n")
 }
 
-fn cells(run: &DeviceSpeed) -> [String; 9] {
-    let check = |check: &SelfCheck| match check.verdict {
+fn verdict(check: &SelfCheck) -> String {
+    match check.verdict {
         Verdict::Passed => format!("passed, {}", seconds(check.seconds)),
         Verdict::Differs => "differs".to_owned(),
         Verdict::Failed => "failed".to_owned(),
-    };
-    [
-        run.model.clone(),
-        run.engine.name().to_owned(),
-        or_dash(run.lp, |lp| lp.name().to_owned()),
-        or_dash(run.self_check.as_ref(), check),
-        or_dash(run.lp, |_| number(run.tokens_per_second)),
-        format!("{} of {}", thousands(run.kernel_steps), thousands(run.steps)),
-        seconds(run.start_seconds),
-        or_dash(run.bytes_per_second, |rate| number(rate / 1e9)),
-        or_dash(run.floor_share, percent),
-    ]
+    }
 }
 
 /// Returns the problem with which an earlier process lost the GPU, if this process continues its command.

@@ -151,7 +151,7 @@ pub(super) struct RunningArgs {
     #[arg(long, value_name = "f32|bf16", hide_possible_values = true, value_enum)]
     pub dtype: Option<DtypeArg>,
     /// The engine: drift, drift-without-graphs, drift-cublas or candle [default: drift]
-    #[arg(long, hide_possible_values = true, value_parser = one_of(EngineChoice::ALL, EngineChoice::name))]
+    #[arg(long, hide_possible_values = true, value_parser = one_of(&EngineChoice::ALL, EngineChoice::name))]
     pub engine: Option<EngineChoice>,
     /// How the KV cache is allocated
     #[arg(long, value_name = "static|growing", hide_possible_values = true, value_parser = one_of(&Room::ALL, Room::name), default_value = "static")]

@@ -5,11 +5,14 @@ pub mod checkpoint;
 pub mod chem;
 pub mod command;
 pub mod constraint;
+#[doc(hidden)]
+pub mod counters;
 pub mod encoding;
 pub mod error;
 pub mod geometry;
 pub mod io;
 pub mod job;
+mod named;
 pub mod parameter;
 pub mod run_files;
 pub mod sampling;

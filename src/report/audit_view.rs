@@ -3,28 +3,28 @@
 use super::chemistry_view::ChemistryRow;
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
 use super::ensemble_view::{CLUSTERS_TITLE, EnsembleRow, HITS_TITLE, clusters_table, hits_table};
+use super::fields::Fields;
 use super::format::{angstrom, encoding_name, or_dash, percent, percent_interval, thousands};
 use super::table::Table;
 use drift_core::error::escaped;
-use drift_data::audit::{AuditReport, FileReport, RowLabel};
-use drift_data::stats::bootstrap::Mean;
+use drift_data::audit::{AuditReport, FaultyBlock, FileReport, GeometryReport, RowLabel};
 
 /// Returns one row per file and logit processor.
 pub fn audit_table(report: &AuditReport) -> Table {
-    let mut table = Table::new(format!("Generated text, {}", encoding_name(report.encoding)))
-        .code("file")
-        .code("processor")
-        .number("samples")
-        .number("pass")
-        .number("graph\nmismatch")
-        .number("parse\nfailures")
-        .number("no\nEOS")
-        .number("blocks")
-        .number("not three\nnumbers")
-        .number("with\nletters")
-        .number("digits\nlost")
-        .number("digits\ninvented");
-    add_rows(&mut table, report, row);
+    let fields = file_fields(format!("Generated text, {}", encoding_name(report.encoding)))
+        .number("samples", |file| thousands(file.counts.samples))
+        .number("pass", |file| share(file.counts.passed, file.counts.samples))
+        .number("graph\nmismatch", |file| thousands(file.counts.graph_mismatch))
+        .number("parse\nfailures", |file| thousands(file.counts.parse_failures))
+        .number("no\nEOS", |file| thousands(file.counts.no_eos))
+        .number("blocks", |file| thousands(file.counts.blocks))
+        .number("not three\nnumbers", |file| share(file.counts.junk_blocks_strict, file.counts.blocks))
+        .number("with\nletters", |file| share(file.counts.junk_blocks_letters, file.counts.blocks))
+        .number("digits\nlost", |file| {
+            or_dash(file.counts.truncated_blocks, |blocks| share(blocks, file.counts.blocks))
+        })
+        .number("digits\ninvented", |file| share(file.counts.invented_blocks, file.counts.blocks));
+    let mut table = with_total(fields, report);
     let total = &report.total;
     if let Some(interval) = total.pass_interval {
         table.note(format!(
@@ -44,6 +44,11 @@ pub fn audit_table(report: &AuditReport) -> Table {
     table
 }
 
+/// Returns the columns that name a file and its logit processor.
+fn file_fields<'c>(title: impl Into<String>) -> Fields<'c, FileReport> {
+    Fields::new(title).code("file", |file: &FileReport| file.file.clone()).code("processor", processor)
+}
+
 /// Returns the logit processor of a row, with its placeholder if that is known, and behind the model if that is.
 fn processor(file: &FileReport) -> String {
     let RowLabel { model, lp, .. } = &file.row;
@@ -51,12 +56,10 @@ fn processor(file: &FileReport) -> String {
     [model.clone(), processor].into_iter().flatten().collect::<Vec<String>>().join(" ")
 }
 
-/// Adds a row for each file, and their total if there is more than one.
-fn add_rows(table: &mut Table, report: &AuditReport, row: fn(&FileReport) -> Vec<String>) {
-    report.files.iter().for_each(|file| _ = table.row(row(file)));
-    if report.files.len() != 1 {
-        table.strong_row(row(&report.total));
-    }
+/// Returns the table with a row for each file, and their total if there is more than one.
+fn with_total(fields: Fields<'_, FileReport>, report: &AuditReport) -> Table {
+    let total = (report.files.len() != 1).then_some(&report.total);
+    fields.marked(report.files.iter().chain(total), |file| std::ptr::eq(file, &report.total))
 }
 
 /// Returns the rows of the chemistry tables: one per file and logit processor with prompts, then the references.
@@ -79,16 +82,16 @@ fn chemistry_row(file: &FileReport, strong: bool) -> Option<ChemistryRow<'_>> {
 
 /// Returns the counts by 3DMolGen's own rules, one row per file and logit processor, next to the counts in their reports.
 pub fn their_table(report: &AuditReport) -> Table {
-    let mut table = Table::new("The same texts by the rules of 3DMolGen's validation")
-        .code("file")
-        .code("processor")
-        .number("samples")
-        .number("pass")
-        .number("graph\nmismatch")
-        .number("parse\nfailures")
-        .number("no\nEOS")
-        .number("not three\nfloats");
-    add_rows(&mut table, report, their_row);
+    let fields = file_fields("The same texts by the rules of 3DMolGen's validation")
+        .number("samples", |file| thousands(file.counts.samples))
+        .number("pass", |file| share(file.counts.passed_by_3dmolgen, file.counts.samples))
+        .number("graph\nmismatch", |file| thousands(file.counts.graph_mismatch_by_3dmolgen))
+        .number("parse\nfailures", |file| thousands(file.counts.parse_failures_by_3dmolgen))
+        .number("no\nEOS", |file| thousands(file.counts.no_eos_by_3dmolgen))
+        .number("not three\nfloats", |file| {
+            share(file.counts.junk_blocks_strict_by_3dmolgen, file.counts.blocks)
+        });
+    let mut table = with_total(fields, report);
     for theirs in &report.reports_by_3dmolgen {
         let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), thousands);
         let recounted = &theirs.recounted;
@@ -114,20 +117,6 @@ pub fn their_table(report: &AuditReport) -> Table {
     table
 }
 
-fn their_row(file: &FileReport) -> Vec<String> {
-    let counts = &file.counts;
-    vec![
-        file.file.clone(),
-        processor(file),
-        thousands(counts.samples),
-        share(counts.passed_by_3dmolgen, counts.samples),
-        thousands(counts.graph_mismatch_by_3dmolgen),
-        thousands(counts.parse_failures_by_3dmolgen),
-        thousands(counts.no_eos_by_3dmolgen),
-        share(counts.junk_blocks_strict_by_3dmolgen, counts.blocks),
-    ]
-}
-
 /// Returns a count with its share, unless it is 0.
 pub(super) fn share(count: u64, of: u64) -> String {
     match (count, of) {
@@ -136,60 +125,39 @@ pub(super) fn share(count: u64, of: u64) -> String {
     }
 }
 
-fn row(file: &FileReport) -> Vec<String> {
-    let counts = &file.counts;
-    vec![
-        file.file.clone(),
-        processor(file),
-        thousands(counts.samples),
-        share(counts.passed, counts.samples),
-        thousands(counts.graph_mismatch),
-        thousands(counts.parse_failures),
-        thousands(counts.no_eos),
-        thousands(counts.blocks),
-        share(counts.junk_blocks_strict, counts.blocks),
-        share(counts.junk_blocks_letters, counts.blocks),
-        or_dash(counts.truncated_blocks, |blocks| share(blocks, counts.blocks)),
-        share(counts.invented_blocks, counts.blocks),
-    ]
-}
-
 /// Geometry compared with the references, one row per file and logit processor; `None` without references.
 pub fn geometry_table(report: &AuditReport) -> Option<Table> {
     let total = report.total.geometry.as_ref()?;
-    let mut table = Table::new(format!(
+    let title = format!(
         "Geometry beside {} reference conformers of {} molecules, threshold {} Å",
         thousands(total.references),
         thousands(total.molecules),
         total.threshold_angstrom
-    ))
-    .code("file")
-    .code("processor")
-    .number("molecules")
-    .number("conformers")
-    .number("bond length\nerror, Å")
-    .number("COV-R")
-    .number("MAT-R, Å")
-    .number("COV-P")
-    .number("MAT-P, Å");
-    for file in &report.files {
-        let Some(geometry) = &file.geometry else { continue };
-        let length = |estimate: Option<Mean>| or_dash(estimate, |e| angstrom(e.mean));
-        let share = |estimate: Option<Mean>| or_dash(estimate, |e| percent(e.mean));
-        table.row([
-            file.file.clone(),
-            processor(file),
-            format!("{} of {}", geometry.molecules_with_conformers, geometry.molecules),
-            thousands(geometry.conformers),
-            length(geometry.bond_length_error_angstrom),
-            share(geometry.cov_recall),
-            length(geometry.mat_recall_angstrom),
-            share(geometry.cov_precision),
-            length(geometry.mat_precision_angstrom),
-        ]);
-    }
+    );
+    let fields = file_fields(title)
+        .number("molecules", |file| {
+            geometry(file, |found| {
+                Some(format!("{} of {}", found.molecules_with_conformers, found.molecules))
+            })
+        })
+        .number("conformers", |file| geometry(file, |found| Some(thousands(found.conformers))))
+        .number("bond length\nerror, Å", |file| {
+            geometry(file, |found| Some(angstrom(found.bond_length_error_angstrom?.mean)))
+        })
+        .number("COV-R", |file| geometry(file, |found| Some(percent(found.cov_recall?.mean))))
+        .number("MAT-R, Å", |file| geometry(file, |found| Some(angstrom(found.mat_recall_angstrom?.mean))))
+        .number("COV-P", |file| geometry(file, |found| Some(percent(found.cov_precision?.mean))))
+        .number("MAT-P, Å", |file| {
+            geometry(file, |found| Some(angstrom(found.mat_precision_angstrom?.mean)))
+        });
+    let mut table = fields.table(report.files.iter().filter(|file| file.geometry.is_some()));
     table.note("means over molecules; only samples that pass are compared");
     Some(table)
+}
+
+/// Returns a figure of a file's geometry, or `-`.
+fn geometry(file: &FileReport, figure: impl FnOnce(&GeometryReport) -> Option<String>) -> String {
+    or_dash(file.geometry.as_ref().and_then(figure), |shown| shown)
 }
 
 /// Coverage and matching at every threshold, mean and median over molecules; `None` without references.
@@ -250,12 +218,14 @@ pub fn examples_table(report: &AuditReport) -> Option<Table> {
     if report.examples.is_empty() {
         return None;
     }
-    let mut table = Table::new("Examples").text("fault").code("block").code("file").code("record");
-    for example in &report.examples {
-        let block = escaped(&format!("<{}>", example.block));
-        let cut: String = block.chars().take(48).collect();
-        let block = if cut.len() < block.len() { cut + "…" } else { block };
-        table.row([example.fault.name().to_owned(), block, example.file.clone(), example.record.clone()]);
-    }
-    Some(table)
+    let fields = Fields::new("Examples")
+        .text("fault", |example: &FaultyBlock| example.fault.name().to_owned())
+        .code("block", |example| {
+            let block = escaped(&format!("<{}>", example.block));
+            let cut: String = block.chars().take(48).collect();
+            if cut.len() < block.len() { cut + "…" } else { block }
+        })
+        .code("file", |example| example.file.clone())
+        .code("record", |example| example.record.clone());
+    Some(fields.table(&report.examples))
 }

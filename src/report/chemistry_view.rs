@@ -1,8 +1,30 @@
 //! Chemistry as tables.
 
+use super::fields::Fields;
 use super::format::{or_dash, percent, percent_interval, thousands};
 use super::table::Table;
 use drift_data::audit::chemistry::{ChemistryFigure, ChemistryReport};
+
+/// The shares of the table of chemistry, with their headings.
+const SHARES: [(&str, ChemistryFigure); 10] = [
+    ("valid\nbut stereo", ChemistryFigure::ValidGeometry),
+    ("stereocentres\nright", ChemistryFigure::StereocentresRight),
+    ("double bonds\nright", ChemistryFigure::DoubleBondsRight),
+    ("clashing", ChemistryFigure::Clashing),
+    ("wrong\nbonds", ChemistryFigure::BadBonds),
+    ("wrong\nangles", ChemistryFigure::BadAngles),
+    ("bent\nrings", ChemistryFigure::BentAromaticRings),
+    ("flat\nrings", ChemistryFigure::FlatRings),
+    ("bent\nC=C, C=O", ChemistryFigure::BentDoubleBonds),
+    ("in\npieces", ChemistryFigure::Fragmented),
+];
+
+/// The same for the table of flatness.
+const FLATNESS: [(&str, ChemistryFigure); 3] = [
+    ("all z\nnear 0", ChemistryFigure::Flat),
+    ("in one\nplane", ChemistryFigure::Planar),
+    ("blocks with\nz = 0", ChemistryFigure::ZeroZ),
+];
 
 /// A row of the chemistry tables.
 #[derive(Debug, Clone)]
@@ -26,6 +48,10 @@ impl<'r> ChemistryRow<'r> {
         ChemistryRow { name, strong: false, passed: None, chemistry, texts: chemistry.checked }
     }
 
+    fn of_texts(&self, count: u64) -> String {
+        format!("{} of {}", thousands(count), thousands(self.texts))
+    }
+
     fn share(&self, figure: ChemistryFigure) -> String {
         match self.chemistry.share(figure, self.texts) {
             (_, 0) => "-".to_owned(),
@@ -43,42 +69,15 @@ pub fn chemistry_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
     if rows.iter().all(|row| row.chemistry.checked == 0) {
         return None;
     }
-    let mut table = Table::new("Chemistry of the texts that pass, and of the references")
-        .code("")
-        .number("pass")
-        .number("valid")
-        .number("95 %")
-        .number("valid\nbut stereo")
-        .number("stereocentres\nright")
-        .number("double bonds\nright")
-        .number("clashing")
-        .number("wrong\nbonds")
-        .number("wrong\nangles")
-        .number("bent\nrings")
-        .number("flat\nrings")
-        .number("bent\nC=C, C=O")
-        .number("in\npieces");
-    for row in rows {
-        let count = |count: u64| format!("{} of {}", thousands(count), thousands(row.texts));
-        let (passed, valid) = (or_dash(row.passed, count), count(row.chemistry.valid));
-        let mut cells = vec![row.name.clone(), passed, valid, row.interval(ChemistryFigure::Valid)];
-        cells.extend(
-            [
-                ChemistryFigure::ValidGeometry,
-                ChemistryFigure::StereocentresRight,
-                ChemistryFigure::DoubleBondsRight,
-                ChemistryFigure::Clashing,
-                ChemistryFigure::BadBonds,
-                ChemistryFigure::BadAngles,
-                ChemistryFigure::BentAromaticRings,
-                ChemistryFigure::FlatRings,
-                ChemistryFigure::BentDoubleBonds,
-                ChemistryFigure::Fragmented,
-            ]
-            .map(|figure| row.share(figure)),
-        );
-        table.marked_row(row.strong, cells);
+    let mut fields = Fields::new("Chemistry of the texts that pass, and of the references")
+        .code("", |row: &ChemistryRow<'_>| row.name.clone())
+        .number("pass", |row| or_dash(row.passed, |count| row.of_texts(count)))
+        .number("valid", |row| row.of_texts(row.chemistry.valid))
+        .number("95 %", |row| row.interval(ChemistryFigure::Valid));
+    for (title, figure) in SHARES {
+        fields = fields.number(title, move |row| row.share(figure));
     }
+    let mut table = fields.marked(rows, |row| row.strong);
     table.note(
         "Valid: the stereo of the prompt, no clash, and plausible bonds, angles and planes (the rules of PoseBusters on heavy \
          atoms, without the energy). Valid is a share of all texts, stereo a share of the marks in the prompts, the rest are shares of the texts \
@@ -92,23 +91,14 @@ pub fn flatness_table(rows: &[ChemistryRow<'_>]) -> Option<Table> {
     if rows.iter().all(|row| row.chemistry.checked == 0) {
         return None;
     }
-    let mut table = Table::new("How flat the texts are")
-        .code("")
-        .number("checked")
-        .number("all z\nnear 0")
-        .number("95 %")
-        .number("in one\nplane")
-        .number("95 %")
-        .number("blocks with\nz = 0")
-        .number("95 %");
-    for row in rows {
-        let mut cells = vec![row.name.clone(), thousands(row.chemistry.checked)];
-        for figure in [ChemistryFigure::Flat, ChemistryFigure::Planar, ChemistryFigure::ZeroZ] {
-            cells.push(row.share(figure));
-            cells.push(row.interval(figure));
-        }
-        table.marked_row(row.strong, cells);
+    let mut fields = Fields::new("How flat the texts are")
+        .code("", |row: &ChemistryRow<'_>| row.name.clone())
+        .number("checked", |row| thousands(row.chemistry.checked));
+    for (title, figure) in FLATNESS {
+        let share = move |row: &ChemistryRow<'_>| row.share(figure);
+        fields = fields.number(title, share).number("95 %", move |row| row.interval(figure));
     }
+    let mut table = fields.marked(rows, |row| row.strong);
     table.note(
         "Within 0.05 Å, texts of four atoms or more. z depends on the frame: in that of the first atoms three atoms of each \
          molecule have z = 0. Where z is 0.0000 a truncated last digit costs nothing, so templates of zeros look better on flat \

@@ -1,7 +1,8 @@
 //! The comparison of methods to make a tokenizer.
 
+use super::fields::Fields;
 use super::format::{hundredths, or_dash, percent, thousands};
-use super::table::{Table, Terminal};
+use super::table::Terminal;
 use drift_tune::design::report::comparison::{MethodComparison, MethodRow, TrainingMethod};
 
 /// Returns one number, or the minimum and the maximum.
@@ -11,36 +12,21 @@ pub(super) fn span(from: u64, to: u64) -> String {
 
 /// Returns the methods that add the same number of tokens, as a table with explanations.
 pub fn comparison_table(comparison: &MethodComparison, terminal: Terminal) -> String {
-    let mut table =
-        Table::new(format!("{} new tokens, spent in other ways", thousands(comparison.new_tokens)))
-            .text("way")
-            .number("new\ntokens")
-            .number("never\nused")
-            .number("tokens a block\nmean")
-            .number("\nrange")
-            .number("blocks\noff")
-            .number("drift,\ntokens a block")
-            .number("tokens a\nconformer")
-            .number("coverage")
-            .number("lower\nbound")
-            .number("gap")
-            .number("other texts\nchanged");
-    for row in &comparison.rows {
-        table.row([
-            name(row.method).to_owned(),
-            thousands(row.new_tokens),
-            thousands(row.unused),
-            hundredths(row.blocks.mean),
-            span(row.blocks.min, row.blocks.max),
-            percent(row.blocks.off_share),
-            hundredths(row.blocks.off_tokens_per_block),
-            hundredths(row.tokens_per_conformer),
-            or_dash(row.coverage, percent),
-            or_dash(row.lower_bound, thousands),
-            or_dash(row.gap, thousands),
-            or_dash(row.other_texts_changed, thousands),
-        ]);
-    }
+    let title = format!("{} new tokens, spent in other ways", thousands(comparison.new_tokens));
+    let table = Fields::new(title)
+        .text("way", |row: &MethodRow| name(row.method).to_owned())
+        .number("new\ntokens", |row| thousands(row.new_tokens))
+        .number("never\nused", |row| thousands(row.unused))
+        .number("tokens a block\nmean", |row| hundredths(row.blocks.mean))
+        .number("\nrange", |row| span(row.blocks.min, row.blocks.max))
+        .number("blocks\noff", |row| percent(row.blocks.off_share))
+        .number("drift,\ntokens a block", |row| hundredths(row.blocks.off_tokens_per_block))
+        .number("tokens a\nconformer", |row| hundredths(row.tokens_per_conformer))
+        .number("coverage", |row| or_dash(row.coverage, percent))
+        .number("lower\nbound", |row| or_dash(row.lower_bound, thousands))
+        .number("gap", |row| or_dash(row.gap, thousands))
+        .number("other texts\nchanged", |row| or_dash(row.other_texts_changed, thousands))
+        .table(&comparison.rows);
     let notes: Vec<String> = comparison.rows.iter().filter_map(|row| note(row, &comparison.rows)).collect();
     format!("\n{}\n{}\n", table.render(terminal), notes.join("\n"))
 }

@@ -1,11 +1,13 @@
 //! The design of a tokenizer as a table, with what was proved about it.
 
 use super::comparison_view::comparison_table;
+use super::fields::Fields;
 use super::format::{encoding_name, hundredths, or_dash, percent, thousands};
 use super::promises_view::{advice, extension_run};
 use super::table::{Table, Terminal};
 use drift_core::encoding::Encoding;
 use drift_core::text::size::SIZE_CLASSES;
+use drift_tune::design::measured::corpus::MeasuredSize;
 use drift_tune::design::report::front::DesignPoint;
 use drift_tune::design::scheme::spaces::BoundBy;
 use drift_tune::design::{DesignReport, Range};
@@ -63,18 +65,13 @@ pub fn facts(report: &DesignReport) -> Table {
 
 /// Coverage and tokens by size of the molecule.
 pub fn by_size(report: &DesignReport) -> Table {
-    let mut table = Table::new("Conformers of the corpus").text("heavy atoms").number("conformers");
-    table = table.number("blocks in\nthe range").number("tokens a\nconformer").number("the same,\nbase");
-    for size in &report.corpus.by_size {
-        table.row([
-            size_label(size.from).to_owned(),
-            thousands(size.conformers),
-            percent(size.coverage),
-            hundredths(size.tokens_per_conformer),
-            or_dash(size.base_tokens_per_conformer, hundredths),
-        ]);
-    }
-    table
+    Fields::new("Conformers of the corpus")
+        .text("heavy atoms", |size: &MeasuredSize| size_label(size.from).to_owned())
+        .number("conformers", |size| thousands(size.conformers))
+        .number("blocks in\nthe range", |size| percent(size.coverage))
+        .number("tokens a\nconformer", |size| hundredths(size.tokens_per_conformer))
+        .number("the same,\nbase", |size| or_dash(size.base_tokens_per_conformer, hundredths))
+        .table(&report.corpus.by_size)
 }
 
 /// Returns the name of the size class from this number of heavy atoms on: `1-14`.

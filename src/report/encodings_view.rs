@@ -1,5 +1,6 @@
 //! The comparison of encodings as a table and a page.
 
+use super::fields::Fields;
 use super::format::{hundredths, or_dash, percent, thousands};
 use super::html::Page;
 use super::plot::{Labels, Scatter, ScatterPoint, scatter};
@@ -37,41 +38,24 @@ fn answers(report: &EncodingsReport) -> Vec<String> {
 }
 
 fn table(report: &EncodingsReport, all: bool) -> Table {
-    let mut table = Table::new(format!("Encodings on {} conformers", thousands(report.conformers)))
-        .text("encoding")
-        .text("tokenizer")
-        .number("new\ntokens")
-        .number("tokens\na block")
-        .number("tokens a\nconformer")
-        .number("forced")
-        .number("passes a\nconformer")
-        .number("RMSD,\nÅ")
-        .number("stay\nvalid")
-        .number("out of\nrange");
+    let mut fields = Fields::new(format!("Encodings on {} conformers", thousands(report.conformers)))
+        .text("encoding", |row: &EncodingRow| row.encoding.to_string())
+        .text("tokenizer", |row| row.tokenizer.clone())
+        .number("new\ntokens", |row| thousands(row.new_tokens))
+        .number("tokens\na block", block)
+        .number("tokens a\nconformer", |row| hundredths(row.costs.tokens_per_conformer))
+        .number("forced", |row| or_dash(row.costs.forced_share, percent))
+        .number("passes a\nconformer", |row| or_dash(row.costs.passes_per_conformer, hundredths))
+        .number("RMSD,\nÅ", |row| or_dash(row.loss.rmsd_angstrom, fine))
+        .number("stay\nvalid", |row| or_dash(row.loss.valid_share, percent))
+        .number("out of\nrange", |row| thousands(row.loss.out_of_range_conformers));
     if all {
-        table = table.number("worst\natom, Å").number("cell,\nnats");
+        fields = fields
+            .number("worst\natom, Å", |row| or_dash(row.loss.worst_atom_angstrom, fine))
+            .number("cell,\nnats", |row| or_dash(row.loss.cell_nats, |value| format!("{value:.0}")));
     }
     let shown = |row: &&EncodingRow| all || row.new_tokens == 0 || row.on_front;
-    for row in report.rows.iter().filter(shown) {
-        let fine = |value: f64| format!("{value:.4}");
-        let mut cells = vec![
-            row.encoding.to_string(),
-            row.tokenizer.clone(),
-            thousands(row.new_tokens),
-            block(row),
-            hundredths(row.costs.tokens_per_conformer),
-            or_dash(row.costs.forced_share, percent),
-            or_dash(row.costs.passes_per_conformer, hundredths),
-            or_dash(row.loss.rmsd_angstrom, fine),
-            or_dash(row.loss.valid_share, percent),
-            thousands(row.loss.out_of_range_conformers),
-        ];
-        if all {
-            let nats = or_dash(row.loss.cell_nats, |value| format!("{value:.0}"));
-            cells.extend([or_dash(row.loss.worst_atom_angstrom, fine), nats]);
-        }
-        table.marked_row(is_recommended(report, row), cells);
-    }
+    let mut table = fields.marked(report.rows.iter().filter(shown), |row| is_recommended(report, row));
     table.note(format!(
         "Tokens of {} of the conformers, prompt and tags included. Forced, passes: under the automaton. RMSD: of the text alone, \
          superposed.{}",
@@ -80,6 +64,10 @@ fn table(report: &EncodingsReport, all: bool) -> Table {
     ));
     table.note("With new tokens: the smallest extension of so many tokens a block; `drift train-tokenizer` makes and proves it.");
     table
+}
+
+fn fine(angstrom: f64) -> String {
+    format!("{angstrom:.4}")
 }
 
 /// Returns the tokens of a block: one number if all blocks have the same number.

@@ -1,27 +1,26 @@
 //! The energies of an audit as a table.
 
+use super::fields::Fields;
 use super::format::{or_dash, thousands};
 use super::table::Table;
 use drift_data::audit::{EnergyFigures, EnergyReport, StrainFigures};
 
 /// Returns one row per file and logit processor.
 pub fn energy_table(report: &EnergyReport) -> Table {
-    let mut table = Table::new(format!("Strain by `{}`, kcal/mol", report.command))
-        .code("file")
-        .code("processor")
-        .number("texts")
-        .number("with\nenergy")
-        .number("timed\nout")
-        .number("with\nstrain")
-        .number("mean")
-        .number("median")
-        .number("90 % below")
-        .number("valid\nwith strain")
-        .number("median\nof valid");
-    report.files.iter().for_each(|file| _ = table.row(row(file)));
-    if report.files.len() != 1 {
-        table.strong_row(row(&report.total));
-    }
+    let fields = Fields::new(format!("Strain by `{}`, kcal/mol", report.command))
+        .code("file", |row: &EnergyFigures| row.file.clone())
+        .code("processor", |row| row.lp.clone().unwrap_or_default())
+        .number("texts", |row| thousands(row.texts))
+        .number("with\nenergy", |row| thousands(row.with_energy))
+        .number("timed\nout", |row| thousands(row.timed_out))
+        .number("with\nstrain", |row| texts(row.strain))
+        .number("mean", |row| figure(row.strain, |strain| strain.mean))
+        .number("median", |row| figure(row.strain, |strain| strain.median))
+        .number("90 % below", |row| figure(row.strain, |strain| strain.percentile_90))
+        .number("valid\nwith strain", |row| texts(row.strain_of_valid))
+        .number("median\nof valid", |row| figure(row.strain_of_valid, |strain| strain.median));
+    let total = (report.files.len() != 1).then_some(&report.total);
+    let mut table = fields.marked(report.files.iter().chain(total), |row| std::ptr::eq(row, &report.total));
     table.note("strain: the energy of a text less that of the relaxed conformer, else of the best reference");
     if report.references > 0 {
         table.note(format!(
@@ -36,22 +35,10 @@ pub fn energy_table(report: &EnergyReport) -> Table {
     table
 }
 
-fn row(figures: &EnergyFigures) -> Vec<String> {
-    let of = |strain: Option<StrainFigures>, figure: fn(&StrainFigures) -> f64| {
-        or_dash(strain, |strain| format!("{:.2}", figure(&strain)))
-    };
-    let texts = |strain: Option<StrainFigures>| thousands(strain.map_or(0, |strain| strain.texts));
-    vec![
-        figures.file.clone(),
-        figures.lp.clone().unwrap_or_default(),
-        thousands(figures.texts),
-        thousands(figures.with_energy),
-        thousands(figures.timed_out),
-        texts(figures.strain),
-        of(figures.strain, |strain| strain.mean),
-        of(figures.strain, |strain| strain.median),
-        of(figures.strain, |strain| strain.percentile_90),
-        texts(figures.strain_of_valid),
-        of(figures.strain_of_valid, |strain| strain.median),
-    ]
+fn texts(strain: Option<StrainFigures>) -> String {
+    thousands(strain.map_or(0, |strain| strain.texts))
+}
+
+fn figure(strain: Option<StrainFigures>, of: fn(&StrainFigures) -> f64) -> String {
+    or_dash(strain, |strain| format!("{:.2}", of(&strain)))
 }

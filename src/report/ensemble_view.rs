@@ -1,8 +1,9 @@
 //! Hit@K and clusters in tables, for rows of texts whoever wrote them.
 
+use super::fields::Fields;
 use super::format::{hundredths, number, or_dash, thousands};
 use super::table::Table;
-use drift_data::audit::ensemble::{ClusterFigures, ClusterReport, HitReport, HitsAt};
+use drift_data::audit::ensemble::{ClusterFigures, ClusterReport, HitReport, HitsAt, ThresholdClusters};
 
 /// A row of texts with its measures, as far as they were asked for.
 pub(super) struct EnsembleRow<'r> {
@@ -58,43 +59,49 @@ fn hit_cells(molecules: u64, at: &[HitsAt]) -> Vec<String> {
 /// name a row.
 pub(super) fn clusters_table(table: Table, rows: &[EnsembleRow<'_>]) -> Option<Table> {
     rows.iter().find_map(|row| row.clusters)?;
-    let mut table = table
-        .text("molecules")
-        .number("number")
-        .number("threshold\nÅ")
-        .number("clusters")
-        .number("per 100\nconformers")
-        .number("effective\nclusters")
-        .number("evenness")
-        .number("largest\n%")
-        .number("singletons\n%")
-        .number("torsion\nspread, °");
+    let mut lines: Vec<ClusterLine<'_>> = Vec::new();
     for row in rows {
         let Some(clusters) = row.clusters else { continue };
-        add_clusters(&mut table, row, "all", &clusters.figures);
+        lines.extend(ClusterLine::of(row, "all", &clusters.figures));
         for own in &clusters.strata {
-            add_clusters(&mut table, row, &own.stratum.name(), &own.figures);
+            lines.extend(ClusterLine::of(row, &own.stratum.name(), &own.figures));
         }
     }
+    let fields = Fields::behind(table, |line: &ClusterLine<'_>| line.row.name.clone())
+        .text("molecules", |line| line.molecules.clone())
+        .number("number", |line| thousands(line.figures.molecules))
+        .number("threshold\nÅ", |line| hundredths(line.at.angstrom))
+        .number("clusters", |line| number(line.at.clusters.mean))
+        .number("per 100\nconformers", |line| number(line.at.per_100_conformers.mean))
+        .number("effective\nclusters", |line| number(line.at.effective.mean))
+        .number("evenness", |line| number(line.at.evenness.mean))
+        .number("largest\n%", |line| hundredths(100.0 * line.at.largest_share.mean))
+        .number("singletons\n%", |line| hundredths(100.0 * line.at.singleton_share.mean))
+        .number("torsion\nspread, °", |line| {
+            or_dash(line.figures.torsion_spread_degrees, |spread| number(spread.mean))
+        });
+    let mut table = fields.marked(&lines, |line| line.row.strong);
     table.note("In order, a conformer joins the nearest cluster whose first member is closer than the threshold, or begins one. Over molecules with a conformer.");
     Some(table)
 }
 
-/// Adds a line for each threshold.
-fn add_clusters(table: &mut Table, row: &EnsembleRow<'_>, molecules: &str, figures: &ClusterFigures) {
-    for at in &figures.thresholds {
-        let cells = vec![
-            thousands(figures.molecules),
-            hundredths(at.angstrom),
-            number(at.clusters.mean),
-            number(at.per_100_conformers.mean),
-            number(at.effective.mean),
-            number(at.evenness.mean),
-            hundredths(100.0 * at.largest_share.mean),
-            hundredths(100.0 * at.singleton_share.mean),
-            or_dash(figures.torsion_spread_degrees, |spread| number(spread.mean)),
-        ];
-        add(table, row, molecules.to_owned(), cells);
+/// The clusters of a class of molecules at one threshold.
+struct ClusterLine<'r> {
+    row: &'r EnsembleRow<'r>,
+    molecules: String,
+    figures: &'r ClusterFigures,
+    at: &'r ThresholdClusters,
+}
+
+impl<'r> ClusterLine<'r> {
+    /// Returns a line for each threshold.
+    fn of(
+        row: &'r EnsembleRow<'r>,
+        molecules: &str,
+        figures: &'r ClusterFigures,
+    ) -> impl Iterator<Item = ClusterLine<'r>> {
+        let line = move |at| ClusterLine { row, molecules: molecules.to_owned(), figures, at };
+        figures.thresholds.iter().map(line)
     }
 }
 

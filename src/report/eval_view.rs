@@ -4,48 +4,44 @@ use std::collections::BTreeSet;
 
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
 use super::ensemble_view::{CLUSTERS_TITLE, EnsembleRow, HITS_TITLE, clusters_table, hits_table};
+use super::fields::Fields;
 use super::format::{number, or_dash, percent, seconds, signed, thousands};
-use super::pairs_view::{comparison_cells, comparison_columns, geometry_cell, valid};
+use super::pairs_view::{comparison_fields, geometry_cell, valid};
 use super::table::Table;
 use drift_core::constraint::ProcessorKind;
 use drift_data::stats::Interval;
-use drift_data::stats::bootstrap::Mean;
-use drift_engine::eval::record::{EvalReport, RunReport, Unseen};
+use drift_engine::eval::record::{ClassProbability, EvalReport, Likelihood, RunReport, Seconds, Unseen};
 
 /// Returns the outcome of the texts, one row per logit processor, the automaton in bold.
 pub fn outcome_table(report: &EvalReport) -> Table {
-    let mut table = runs_table(report, "outcomes")
-        .number("pass")
-        .number("valid")
-        .number("other\nmolecule")
-        .number("parse\nfailures")
-        .number("no\nEOS")
-        .number("junk\nblocks")
-        .number("with\nletters")
-        .number("truncated\nblocks")
-        .number("invented\ndigits")
-        .number("bond\nerror, Å")
-        .number("MAT-P, Å");
-    for run in &report.runs {
-        let outcome = &run.outcome;
-        let share = |count: u64| percent(drift_data::stats::share(count, outcome.blocks));
-        let cells = [
-            format!("{} of {}", thousands(outcome.passed), thousands(outcome.samples)),
-            valid(&run.chemistry, &run.outcome),
-            thousands(outcome.graph_mismatch),
-            thousands(outcome.parse_failures),
-            thousands(outcome.no_eos),
-            share(outcome.junk_blocks_strict),
-            share(outcome.junk_blocks_letters),
-            or_dash(outcome.truncated_blocks, share),
-            share(outcome.invented_blocks),
-            geometry_cell(run.geometry.as_ref(), |geometry| geometry.bond_length_error_angstrom),
-            geometry_cell(run.geometry.as_ref(), |geometry| geometry.mat_precision_angstrom),
-        ];
-        add_run(&mut table, report, run, cells);
-    }
+    let fields = run_fields(report, "outcomes")
+        .number("pass", |run| {
+            format!("{} of {}", thousands(run.outcome.passed), thousands(run.outcome.samples))
+        })
+        .number("valid", |run| valid(&run.chemistry, &run.outcome))
+        .number("other\nmolecule", |run| thousands(run.outcome.graph_mismatch))
+        .number("parse\nfailures", |run| thousands(run.outcome.parse_failures))
+        .number("no\nEOS", |run| thousands(run.outcome.no_eos))
+        .number("junk\nblocks", |run| of_blocks(run, run.outcome.junk_blocks_strict))
+        .number("with\nletters", |run| of_blocks(run, run.outcome.junk_blocks_letters))
+        .number("truncated\nblocks", |run| {
+            or_dash(run.outcome.truncated_blocks, |count| of_blocks(run, count))
+        })
+        .number("invented\ndigits", |run| of_blocks(run, run.outcome.invented_blocks))
+        .number("bond\nerror, Å", |run| {
+            geometry_cell(run.geometry.as_ref(), |geometry| geometry.bond_length_error_angstrom)
+        })
+        .number("MAT-P, Å", |run| {
+            geometry_cell(run.geometry.as_ref(), |geometry| geometry.mat_precision_angstrom)
+        });
+    let mut table = of_runs(fields, &report.runs);
     table.note("Blocks in percent of all blocks; bond error and MAT-P over the texts that pass.");
     table
+}
+
+/// Returns a count of a run's blocks in percent.
+fn of_blocks(run: &RunReport, count: u64) -> String {
+    percent(drift_data::stats::share(count, run.outcome.blocks))
 }
 
 /// Coverage and matching as in the tables of conformer generators; `None` without references.
@@ -96,13 +92,11 @@ pub fn placeholder_table(report: &EvalReport) -> Option<Table> {
 
 /// Returns the paired comparison of each logit processor with no logit processor.
 pub fn comparison_table(report: &EvalReport) -> Table {
-    let mut table = comparison_columns(runs_table(report, "against no logit processor, paired"));
-    for pair in &report.comparisons {
-        let mut cells = model_cells(report, pair.row.model.as_deref().unwrap_or_default());
-        cells.push(pair.row.processor());
-        cells.extend(comparison_cells(pair));
-        table.marked_row(pair.row.is_automaton(), cells);
-    }
+    let fields = comparison_fields(runs_table(report, "against no logit processor, paired"), |pair| {
+        let model = model_cells(report, pair.row.model.as_deref().unwrap_or_default());
+        model.into_iter().chain([pair.row.processor()]).collect()
+    });
+    let mut table = fields.marked(&report.comparisons, |pair| pair.row.is_automaton());
     table.note(
         "Differences over the molecules whose texts pass both ways, with 95 % bootstrap intervals for each row. Same text: of \
          the texts that are legal without a logit processor. RescuedTexts: texts that pass only with the logit processor, compared with texts of the \
@@ -114,49 +108,32 @@ pub fn comparison_table(report: &EvalReport) -> Table {
 
 /// Time and memory, one row per logit processor.
 pub fn cost_table(report: &EvalReport) -> Table {
-    let mut table = runs_table(report, "time and throughput")
-        .number("tokens")
-        .number("forced")
-        .number("steps")
-        .number("tokens/s")
-        .number("conformers/s")
-        .number("time");
+    let mut fields = run_fields(report, "time and throughput")
+        .number("tokens", |run| thousands(run.cost.generated_tokens))
+        .number("forced", |run| {
+            percent(drift_data::stats::share(run.cost.forced_tokens, run.cost.generated_tokens))
+        })
+        .number("steps", |run| thousands(run.cost.decode_steps))
+        .number("tokens/s", |run| number(run.cost.tokens_per_second))
+        .number("conformers/s", |run| number(run.cost.conformers_per_second))
+        .number("time", |run| seconds(run.cost.seconds.total));
     // On the CPU the start takes no time.
-    let starts = starts(report);
-    if starts {
-        table = table.number("start");
+    if starts(report) {
+        fields = fields.number("start", |run| time_share(run, |time| time.start));
     }
-    table = table
-        .number("prefill")
-        .number("forward")
-        .number("LP")
-        .number("sampling")
-        .number("templates")
-        .number("other");
-    for run in &report.runs {
-        let cost = &run.cost;
-        let time = &cost.seconds;
-        let share = |part: f64| percent(time.share(part));
-        let mut cells = vec![
-            thousands(cost.generated_tokens),
-            percent(drift_data::stats::share(cost.forced_tokens, cost.generated_tokens)),
-            thousands(cost.decode_steps),
-            number(cost.tokens_per_second),
-            number(cost.conformers_per_second),
-            seconds(time.total),
-        ];
-        cells.extend(starts.then(|| share(time.start)));
-        cells.extend([
-            share(time.prefill),
-            share(time.forward),
-            share(time.lp),
-            share(time.sampling),
-            share(time.templates),
-            share(time.other),
-        ]);
-        add_run(&mut table, report, run, cells);
-    }
-    table
+    let fields = fields
+        .number("prefill", |run| time_share(run, |time| time.prefill))
+        .number("forward", |run| time_share(run, |time| time.forward))
+        .number("LP", |run| time_share(run, |time| time.lp))
+        .number("sampling", |run| time_share(run, |time| time.sampling))
+        .number("templates", |run| time_share(run, |time| time.templates))
+        .number("other", |run| time_share(run, |time| time.other));
+    of_runs(fields, &report.runs)
+}
+
+/// Returns a part of the time of a run in percent.
+fn time_share(run: &RunReport, part: fn(&Seconds) -> f64) -> String {
+    percent(run.cost.seconds.share(part(&run.cost.seconds)))
 }
 
 /// Returns whether starting a device took a visible share of the time.
@@ -166,65 +143,46 @@ pub(super) fn starts(report: &EvalReport) -> bool {
 
 /// Returns the probability that the model gave the written tokens, by class of token.
 pub fn probability_table(report: &EvalReport) -> Table {
-    let mut table = runs_table(report, "probability of the written tokens")
-        .text("tokens of")
-        .number("tokens")
-        .number("forced")
-        .number("probability")
-        .number("nats")
-        .number("below 1 %");
-    for run in &report.runs {
-        for class in &run.probabilities {
-            let mut cells = run_cells(report, run);
-            cells.extend([
-                class.class.name().to_owned(),
-                thousands(class.tokens),
-                percent(drift_data::stats::share(class.forced, class.tokens)),
-                format!("{:.3}", class.mean_probability),
-                format!("{:.3}", class.mean_nats),
-                percent(class.unlikely),
-            ]);
-            table.row(cells);
-        }
-    }
-    table
+    let rows = report.runs.iter().flat_map(|run| run.probabilities.iter().map(move |class| (run, class)));
+    let rows: Vec<(&RunReport, &ClassProbability)> = rows.collect();
+    let table = runs_table(report, "probability of the written tokens");
+    Fields::behind(table, |row: &(&RunReport, &ClassProbability)| run_cells(report, row.0))
+        .text("tokens of", |row| row.1.class.name().to_owned())
+        .number("tokens", |row| thousands(row.1.tokens))
+        .number("forced", |row| percent(drift_data::stats::share(row.1.forced, row.1.tokens)))
+        .number("probability", |row| format!("{:.3}", row.1.mean_probability))
+        .number("nats", |row| format!("{:.3}", row.1.mean_nats))
+        .number("below 1 %", |row| percent(row.1.unlikely))
+        .table(&rows)
 }
 
 /// Returns the probability that each model gives the reference conformers.
 pub fn likelihood_table(report: &EvalReport) -> Table {
-    let mut table = Table::new("Likelihood of the reference conformers")
-        .code("model")
-        .code("tokenizer")
-        .number("conformers")
-        .number("tokens\na conformer")
-        .number("nats\na conformer")
-        .number("95 %");
     let compared = report.likelihoods.iter().any(|scored| scored.difference.is_some());
+    let mut fields = Fields::new("Likelihood of the reference conformers")
+        .code("model", |scored: &Likelihood| scored.model.clone())
+        .code("tokenizer", |scored| scored.tokenizer.clone())
+        .number("conformers", |scored| thousands(scored.conformers))
+        .number("tokens\na conformer", |scored| format!("{:.1}", scored.tokens_per_conformer))
+        .number("nats\na conformer", |scored| format!("{:.1}", scored.nats_per_conformer.mean))
+        .number("95 %", |scored| {
+            or_dash(scored.nats_per_conformer.interval, |Interval { low, high }| {
+                format!("{low:.1} to {high:.1}")
+            })
+        });
     if compared {
-        table = table.number("less the\nfirst model's").number("95 %");
+        fields = fields
+            .number("less the\nfirst model's", |scored| {
+                or_dash(scored.difference.as_ref(), |difference| signed(difference.mean, 1))
+            })
+            .number("95 %", |scored| {
+                let interval = scored.difference.as_ref().and_then(|difference| difference.interval);
+                or_dash(interval, |Interval { low, high }| {
+                    format!("{} to {}", signed(low, 1), signed(high, 1))
+                })
+            });
     }
-    for scored in &report.likelihoods {
-        let nats = scored.nats_per_conformer;
-        let interval = |mean: &Mean, signs: bool| match mean.interval {
-            None => "-".to_owned(),
-            Some(Interval { low, high }) if signs => format!("{} to {}", signed(low, 1), signed(high, 1)),
-            Some(Interval { low, high }) => format!("{low:.1} to {high:.1}"),
-        };
-        let mut cells = vec![
-            scored.model.clone(),
-            scored.tokenizer.clone(),
-            thousands(scored.conformers),
-            format!("{:.1}", scored.tokens_per_conformer),
-            format!("{:.1}", nats.mean),
-            interval(&nats, false),
-        ];
-        if compared {
-            let difference = scored.difference.as_ref();
-            cells.push(or_dash(difference, |difference| signed(difference.mean, 1)));
-            cells.push(or_dash(difference, |difference| interval(difference, true)));
-        }
-        table.row(cells);
-    }
+    let mut table = fields.table(&report.likelihoods);
     table.note(
         "Summed over the tokens of a text, so that models with different tokenizers can be compared; less is better.",
     );
@@ -317,6 +275,19 @@ fn models_table(report: &EvalReport, what: &str) -> Table {
 /// Returns a table with a row for each run, or several: the model if it needs a column, and the logit processor.
 pub(super) fn runs_table(report: &EvalReport, what: &str) -> Table {
     models_table(report, what).code("logit processor")
+}
+
+/// Returns [`runs_table`], whose columns know their cells.
+pub(super) fn run_fields<'c>(report: &'c EvalReport, what: &str) -> Fields<'c, RunReport> {
+    Fields::behind(runs_table(report, what), |run| run_cells(report, run))
+}
+
+/// Returns the table of these runs, the automaton in bold.
+pub(super) fn of_runs<'r>(
+    fields: Fields<'_, RunReport>,
+    runs: impl IntoIterator<Item = &'r RunReport>,
+) -> Table {
+    fields.marked(runs, |run| run.lp == ProcessorKind::Automaton)
 }
 
 /// Returns the model, if there is only one; then it needs no column.

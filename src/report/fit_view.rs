@@ -2,6 +2,7 @@
 //!
 //! Views of [`FitResult`] and its parts. Shares are fractions of 1.
 
+use super::fields::Fields;
 use super::format::{angstrom, encoding_name, number, or_dash, percent, percent_interval, signed, thousands};
 use super::table::Table;
 use drift_data::stats::interval::Interval;
@@ -181,28 +182,20 @@ fn cells(candidate: &CandidateReport) -> Vec<String> {
 
 /// Returns the gain of a different placeholder for each class of blocks.
 pub fn classes_table(result: &FitResult, objective: &Objective) -> Table {
-    let mut table = Table::new(format!("{}, {}, per class", result.tokenizer, result.encoding.name()))
-        .text("classes by")
-        .number("classes")
-        .text("what differs")
-        .number("one\nplaceholder")
-        .number("one per\nclass")
-        .number("gain by molecule,\n95 % interval")
-        .text("significant");
-    for partition in &result.classes {
-        let shown = |harm: [f64; 3]| or_dash(partition.compared.of(harm, objective), number);
-        table.row([
-            partition.partition.name().to_owned(),
-            partition.classes.len().to_string(),
-            partition.compared.name().replace('_', " "),
-            shown(partition.judged.single),
-            shown(partition.judged.classes),
+    let shown = |partition: &PartitionReport, harm| or_dash(partition.compared.of(harm, objective), number);
+    let mut table = Fields::new(format!("{}, {}, per class", result.tokenizer, result.encoding.name()))
+        .text("classes by", |partition: &PartitionReport| partition.partition.name().to_owned())
+        .number("classes", |partition| partition.classes.len().to_string())
+        .text("what differs", |partition| partition.compared.name().replace('_', " "))
+        .number("one\nplaceholder", |partition| shown(partition, partition.judged.single))
+        .number("one per\nclass", |partition| shown(partition, partition.judged.classes))
+        .number("gain by molecule,\n95 % interval", |partition| {
             or_dash(partition.gain.as_ref(), |gain| {
                 format!("{} to {}", signed(gain.interval.low, 4), signed(gain.interval.high, 4))
-            }),
-            if partition.significant { "yes" } else { "no" }.to_owned(),
-        ]);
-    }
+            })
+        })
+        .text("significant", |partition| if partition.significant { "yes" } else { "no" }.to_owned())
+        .table(&result.classes);
     let judged = result.classes.first().map_or(0, |partition| partition.judged.conformers);
     table.note(format!(
         "Of a sample of {} conformers: chosen on one half of the molecules, judged on the {} conformers of the other.",

@@ -33,6 +33,7 @@ pub mod eval_page;
 #[cfg(feature = "generate")]
 pub mod eval_view;
 pub mod extend_view;
+pub(crate) mod fields;
 pub mod fit_page;
 pub mod fit_view;
 pub mod flaws_view;

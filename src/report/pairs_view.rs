@@ -1,72 +1,70 @@
 //! Rows of texts compared with a base row, as tables.
 
 use super::audit_view::share;
+use super::fields::Fields;
 use super::format::{encoding_name, number, or_dash, percent, signed, thousands};
 use super::table::Table;
 use drift_data::audit::chemistry::ChemistryReport;
 use drift_data::audit::pairs::PairedComparison;
-use drift_data::audit::{AuditReport, GeometryReport, SampleCounts};
+use drift_data::audit::{AuditReport, AuditRun, GeometryReport, RowLabel, SampleCounts};
 use drift_data::stats::Interval;
 use drift_data::stats::bootstrap::Mean;
 
-/// Returns the columns of [`comparison_cells`].
-pub(super) fn comparison_columns(table: Table) -> Table {
-    table
-        .number("pass")
-        .number("same text")
-        .number("bond error, Å")
-        .number("MAT-P, Å")
-        .number("MAT-R, Å")
-        .number("rescued\ntexts")
-        .number("their bond\nerror, Å")
-        .number("their\nRMSD, Å")
-        .number("speed")
-}
-
-/// Returns the differences of a row, with their intervals.
-pub(super) fn comparison_cells(pair: &PairedComparison) -> [String; 9] {
-    [
-        format!("{:+}", pair.passed_difference),
-        format!("{} of {}", thousands(pair.identical), thousands(pair.well_formed_without)),
-        difference(pair.bond_error_difference_angstrom),
-        difference(pair.mat_precision_difference_angstrom),
-        difference(pair.mat_recall_difference_angstrom),
-        pair.rescued.map_or_else(|| "0".to_owned(), |found| thousands(found.texts)),
-        difference(pair.rescued.and_then(|found| found.bond_error_difference_angstrom)),
-        difference(pair.rescued.and_then(|found| found.nearest_difference_angstrom)),
-        speed(pair),
-    ]
+/// Returns the differences of rows, with their intervals, behind the columns of a table that name a row.
+pub(super) fn comparison_fields<'c>(
+    table: Table,
+    names: impl Fn(&PairedComparison) -> Vec<String> + 'c,
+) -> Fields<'c, PairedComparison> {
+    Fields::behind(table, names)
+        .number("pass", |pair| format!("{:+}", pair.passed_difference))
+        .number("same text", |pair| {
+            format!("{} of {}", thousands(pair.identical), thousands(pair.well_formed_without))
+        })
+        .number("bond error, Å", |pair| difference(pair.bond_error_difference_angstrom))
+        .number("MAT-P, Å", |pair| difference(pair.mat_precision_difference_angstrom))
+        .number("MAT-R, Å", |pair| difference(pair.mat_recall_difference_angstrom))
+        .number("rescued\ntexts", |pair| thousands(pair.rescued.map_or(0, |found| found.texts)))
+        .number("their bond\nerror, Å", |pair| {
+            difference(pair.rescued.and_then(|found| found.bond_error_difference_angstrom))
+        })
+        .number("their\nRMSD, Å", |pair| {
+            difference(pair.rescued.and_then(|found| found.nearest_difference_angstrom))
+        })
+        .number("speed", speed)
 }
 
 /// Returns one row for each row of an audit, as `drift eval` shows its runs; `None` if rows were not compared.
 pub fn rows_table(report: &AuditReport) -> Option<Table> {
     report.against_row.as_ref()?;
-    let has_models = report.runs.iter().any(|run| run.row.model.is_some());
-    let mut table = Table::new(format!("Rows, {}", encoding_name(report.encoding)));
-    if has_models {
-        table = table.code("model");
-    }
-    table = figure_columns(table.code("processor").number("texts").number("pass"));
-    for run in &report.runs {
-        let mut cells = model_cell(has_models, run.row.model.as_ref());
-        cells.push(run.row.processor());
-        let counts = &run.counts;
-        cells.extend([thousands(counts.samples), share(counts.passed, counts.samples)]);
-        let figures = RowFigures {
-            counts,
-            chemistry: &run.chemistry,
-            geometry: run.geometry.as_ref(),
-            tokens_per_second: run.generation_figure("tokens_per_second"),
-        };
-        cells.extend(figures.cells());
-        table.marked_row(run.row.is_automaton(), cells);
-    }
+    let table = named_table(format!("Rows, {}", encoding_name(report.encoding)), report);
+    let fields = Fields::behind(table, |run: &AuditRun| names(report, &run.row))
+        .number("texts", |run| thousands(run.counts.samples))
+        .number("pass", |run| share(run.counts.passed, run.counts.samples));
+    let fields = with_figures(fields, |run| RowFigures {
+        counts: &run.counts,
+        chemistry: &run.chemistry,
+        geometry: run.geometry.as_ref(),
+        tokens_per_second: run.generation_figure("tokens_per_second"),
+    });
+    let mut table = fields.marked(&report.runs, |run| run.row.is_automaton());
     table.note("valid: of the texts that pass, those whose stereo, bonds, angles and planes are right and whose atoms do not clash");
     Some(table)
 }
 
-fn model_cell(has_models: bool, model: Option<&String>) -> Vec<String> {
-    if has_models { vec![model.cloned().unwrap_or_default()] } else { Vec::new() }
+fn has_models(report: &AuditReport) -> bool {
+    report.runs.iter().any(|run| run.row.model.is_some())
+}
+
+/// Returns a table with the columns of [`names`].
+fn named_table(title: String, report: &AuditReport) -> Table {
+    let table = Table::new(title);
+    if has_models(report) { table.code("model").code("processor") } else { table.code("processor") }
+}
+
+/// Returns the model of a row, if some row has one, and its logit processor.
+fn names(report: &AuditReport, row: &RowLabel) -> Vec<String> {
+    let model = has_models(report).then(|| row.model.clone().unwrap_or_default());
+    model.into_iter().chain([row.processor()]).collect()
 }
 
 /// The figures of a row that tell most of its texts.
@@ -77,29 +75,26 @@ pub(super) struct RowFigures<'r> {
     pub tokens_per_second: Option<f64>,
 }
 
-/// Returns the columns of [`RowFigures::cells`].
-pub(super) fn figure_columns(table: Table) -> Table {
-    table
-        .number("valid")
-        .number("junk\nblocks")
-        .number("truncated\nblocks")
-        .number("bond\nerror, Å")
-        .number("MAT-P, Å")
-        .number("tokens/s")
+/// Adds valid texts, junk and truncated blocks, geometry and speed.
+pub(super) fn with_figures<R: 'static>(fields: Fields<'_, R>, of: fn(&R) -> RowFigures<'_>) -> Fields<'_, R> {
+    fields
+        .number("valid", move |row| valid(of(row).chemistry, of(row).counts))
+        .number("junk\nblocks", move |row| of(row).of_blocks(of(row).counts.junk_blocks_strict))
+        .number("truncated\nblocks", move |row| {
+            or_dash(of(row).counts.truncated_blocks, |count| of(row).of_blocks(count))
+        })
+        .number("bond\nerror, Å", move |row| {
+            geometry_cell(of(row).geometry, |geometry| geometry.bond_length_error_angstrom)
+        })
+        .number("MAT-P, Å", move |row| {
+            geometry_cell(of(row).geometry, |geometry| geometry.mat_precision_angstrom)
+        })
+        .number("tokens/s", move |row| or_dash(of(row).tokens_per_second, number))
 }
 
 impl RowFigures<'_> {
-    /// Valid texts, junk and truncated blocks, geometry and speed.
-    pub(super) fn cells(&self) -> [String; 6] {
-        let of_blocks = |count: u64| percent(drift_data::stats::share(count, self.counts.blocks));
-        [
-            valid(self.chemistry, self.counts),
-            of_blocks(self.counts.junk_blocks_strict),
-            or_dash(self.counts.truncated_blocks, of_blocks),
-            geometry_cell(self.geometry, |geometry| geometry.bond_length_error_angstrom),
-            geometry_cell(self.geometry, |geometry| geometry.mat_precision_angstrom),
-            or_dash(self.tokens_per_second, number),
-        ]
+    fn of_blocks(&self, count: u64) -> String {
+        percent(drift_data::stats::share(count, self.counts.blocks))
     }
 }
 
@@ -123,18 +118,9 @@ pub(super) fn valid(chemistry: &ChemistryReport, counts: &SampleCounts) -> Strin
 /// Returns each row compared with the base row; `None` if rows were not compared.
 pub fn audit_comparison_table(report: &AuditReport) -> Option<Table> {
     let base = report.against_row.as_ref()?;
-    let has_models = report.runs.iter().any(|run| run.row.model.is_some());
-    let mut table = Table::new(format!("Against {base}, paired"));
-    if has_models {
-        table = table.code("model");
-    }
-    table = comparison_columns(table.code("processor"));
-    for pair in &report.comparisons {
-        let mut cells = model_cell(has_models, pair.row.model.as_ref());
-        cells.push(pair.row.processor());
-        cells.extend(comparison_cells(pair));
-        table.marked_row(pair.row.is_automaton(), cells);
-    }
+    let table = named_table(format!("Against {base}, paired"), report);
+    let fields = comparison_fields(table, |pair| names(report, &pair.row));
+    let mut table = fields.marked(&report.comparisons, |pair| pair.row.is_automaton());
     table.note(format!(
         "Differences over the molecules whose texts pass both ways, with 95 % bootstrap intervals for each row. Same text: of \
          the texts that are legal in {base}. RescuedTexts: texts that pass only here, compared with texts of the same molecule \

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::audit_view::share;
+use super::fields::Fields;
 use super::format::{counted, or_dash, percent, signed, thousands};
 use super::table::Table;
 use drift_core::skeleton::FaultKind;
-use drift_data::audit::skeletons::{CLOSE_ANGSTROM, SkeletonReport};
-use drift_data::skeleton_tokens::{SkeletonTokens, SlotEncodings};
+use drift_data::audit::skeletons::{CLOSE_ANGSTROM, RowGeometry, SkeletonExample, SkeletonReport};
+use drift_data::skeleton_tokens::{SkeletonTokens, SlotEncoding, SlotEncodings};
 
 /// Returns the tables of a report: rows with their faults, geometry, comparisons, and examples of faults.
 pub fn skeleton_tables(report: &SkeletonReport) -> Vec<Table> {
@@ -61,32 +62,26 @@ pub fn prompt_tokens(report: &SkeletonTokens) -> Table {
 
 /// Returns what slots take if they are written otherwise.
 pub fn slot_encodings(report: &SlotEncodings) -> Table {
-    let mut table = Table::new(format!("Slots of {}, one written otherwise", report.skeleton))
-        .code("tokenizer")
-        .code("slot")
-        .text("written")
-        .number("at most off by")
-        .number("tokens a slot")
-        .number("a text")
-        .number("numbers")
-        .text("");
-    for row in &report.rows {
-        let varies = row.tokens_per_slot.is_some_and(|[least, most]| least != most);
-        let notes = [("as it is", row.change.is_none()), ("varies", varies), ("joined", row.joined)];
-        let notes: Vec<&str> = notes.iter().filter(|note| note.1).map(|note| note.0).collect();
-        table.row([
-            row.tokenizer.clone(),
-            row.slot.clone(),
-            row.written.clone(),
-            format!("{}", row.step / 2.0),
-            or_dash(row.tokens_per_slot, token_range),
-            or_dash(row.tokens_per_text, token_range),
-            thousands(row.numbers),
-            notes.join(", "),
-        ]);
-    }
+    let mut table = Fields::new(format!("Slots of {}, one written otherwise", report.skeleton))
+        .code("tokenizer", |row: &SlotEncoding| row.tokenizer.clone())
+        .code("slot", |row| row.slot.clone())
+        .text("written", |row| row.written.clone())
+        .number("at most off by", |row| format!("{}", row.step / 2.0))
+        .number("tokens a slot", |row| or_dash(row.tokens_per_slot, token_range))
+        .number("a text", |row| or_dash(row.tokens_per_text, token_range))
+        .number("numbers", |row| thousands(row.numbers))
+        .text("", slot_notes)
+        .table(&report.rows);
     table.note("as many new tokens as numbers make a slot a single token");
     table
+}
+
+/// Returns what is to be said of a slot.
+fn slot_notes(row: &SlotEncoding) -> String {
+    let varies = row.tokens_per_slot.is_some_and(|[least, most]| least != most);
+    let notes = [("as it is", row.change.is_none()), ("varies", varies), ("joined", row.joined)];
+    let notes: Vec<&str> = notes.iter().filter(|note| note.1).map(|note| note.0).collect();
+    notes.join(", ")
 }
 
 pub(super) fn token_range(range: [u32; 2]) -> String {
@@ -113,27 +108,20 @@ fn rows(report: &SkeletonReport) -> Table {
 }
 
 fn geometry(report: &SkeletonReport) -> Option<Table> {
-    report.rows.iter().any(|row| row.geometry.is_some()).then(|| {
-        let mut table = Table::new("Geometry of the texts")
-            .code("row")
-            .number("texts")
-            .number("no volume")
-            .number(&format!("closer than\n{CLOSE_ANGSTROM} Å"))
-            .number("shortest distance,\nmedian, Å")
-            .number("volume per atom,\nmedian, Å³");
-        for row in &report.rows {
-            let Some(found) = row.geometry else { continue };
-            table.row([
-                row.row.clone(),
-                thousands(found.texts),
-                thousands(found.without_volume),
-                share(found.close, found.texts),
-                or_dash(found.median_shortest_angstrom, |value| format!("{value:.3}")),
-                or_dash(found.median_volume_per_atom, |value| format!("{value:.2}")),
-            ]);
-        }
-        table
-    })
+    let rows = report.rows.iter().filter_map(|row| Some((&*row.row, row.geometry?)));
+    let rows: Vec<(&str, RowGeometry)> = rows.collect();
+    let fields = Fields::new("Geometry of the texts")
+        .code("row", |row: &(&str, RowGeometry)| row.0.to_owned())
+        .number("texts", |row| thousands(row.1.texts))
+        .number("no volume", |row| thousands(row.1.without_volume))
+        .number(&format!("closer than\n{CLOSE_ANGSTROM} Å"), |row| share(row.1.close, row.1.texts))
+        .number("shortest distance,\nmedian, Å", |row| {
+            or_dash(row.1.median_shortest_angstrom, |value| format!("{value:.3}"))
+        })
+        .number("volume per atom,\nmedian, Å³", |row| {
+            or_dash(row.1.median_volume_per_atom, |value| format!("{value:.2}"))
+        });
+    (!rows.is_empty()).then(|| fields.table(&rows))
 }
 
 fn comparisons(report: &SkeletonReport) -> Option<Table> {
@@ -174,21 +162,11 @@ fn points(difference: f64) -> String {
 }
 
 fn examples(report: &SkeletonReport) -> Option<Table> {
-    (!report.examples.is_empty()).then(|| {
-        let mut table =
-            Table::new("Examples").code("text").text("fault").number("line").number("column").text("problem");
-        for example in report.examples.iter().take(20) {
-            let fault = &example.fault;
-            let place = [fault.line, fault.column].map(|number| number.to_string());
-            let [line, column] = place;
-            table.row([
-                example.place.clone(),
-                fault.kind.name().to_owned(),
-                line,
-                column,
-                fault.problem.clone(),
-            ]);
-        }
-        table
-    })
+    let fields = Fields::new("Examples")
+        .code("text", |example: &SkeletonExample| example.place.clone())
+        .text("fault", |example| example.fault.kind.name().to_owned())
+        .number("line", |example| example.fault.line.to_string())
+        .number("column", |example| example.fault.column.to_string())
+        .text("problem", |example| example.fault.problem.clone());
+    (!report.examples.is_empty()).then(|| fields.table(report.examples.iter().take(20)))
 }

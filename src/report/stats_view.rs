@@ -1,5 +1,6 @@
 //! Coordinate statistics as tables and as a page.
 
+use super::fields::Fields;
 use super::flaws_view::flaws_tables;
 use super::format::{hundredths, number, or_dash, percent, percent_interval, sparkline, thousands};
 use super::html::{Page, Section};
@@ -93,24 +94,14 @@ fn range_cells(axis: &AxisReport) -> Vec<String> {
 
 /// Returns the shares that affect tokens, with their intervals.
 pub fn share_table(report: &StatsReport) -> Table {
-    let mut table = Table::new("Share of coordinates, with 95 % interval")
-        .text("axis")
-        .number("negative")
-        .number("interval")
-        .number("10 Å or\nmore")
-        .number("interval")
-        .number("15 Å or\nmore");
-    for axis in &report.total.axes {
-        table.row([
-            axis.axis.to_owned(),
-            or_dash(axis.negative.share, percent),
-            interval(&axis.negative),
-            or_dash(axis.ten_or_more.share, percent),
-            interval(&axis.ten_or_more),
-            or_dash(axis.fifteen_or_more.share, percent),
-        ]);
-    }
-    table
+    Fields::new("Share of coordinates, with 95 % interval")
+        .text("axis", |axis: &AxisReport| axis.axis.to_owned())
+        .number("negative", |axis| or_dash(axis.negative.share, percent))
+        .number("interval", |axis| interval(&axis.negative))
+        .number("10 Å or\nmore", |axis| or_dash(axis.ten_or_more.share, percent))
+        .number("interval", |axis| interval(&axis.ten_or_more))
+        .number("15 Å or\nmore", |axis| or_dash(axis.fifteen_or_more.share, percent))
+        .table(&report.total.axes)
 }
 
 fn interval(share: &Share) -> String {
@@ -165,40 +156,26 @@ pub fn digits_table(report: &StatsReport) -> Table {
 
 /// Counts and extent by size of the molecule.
 pub fn size_table(report: &StatsReport) -> Table {
-    let mut table = Table::new("By heavy atoms")
-        .text("heavy atoms")
-        .number("conformers")
-        .number("molecules")
-        .number("blocks")
-        .number("x negative")
-        .number("sd of x, Å")
-        .number("of y")
-        .number("of z")
-        .number("largest |x|")
-        .number("x of 10 Å\nor more");
-    for size in &report.by_size {
-        table.row(size_cells(size.class, &size.group));
-    }
-    table.strong_row(size_cells("all", &report.total));
-    table
+    let sizes = report.by_size.iter().map(|size| (size.class, &size.group));
+    let rows: Vec<(&str, &GroupReport)> = sizes.chain([("all", &report.total)]).collect();
+    Fields::new("By heavy atoms")
+        .text("heavy atoms", |row: &(&str, &GroupReport)| row.0.to_owned())
+        .number("conformers", |row| thousands(row.1.conformers))
+        .number("molecules", |row| thousands(row.1.molecules))
+        .number("blocks", |row| thousands(row.1.blocks))
+        .number("x negative", |row| or_dash(row.1.axes[0].negative.share, percent))
+        .number("sd of x, Å", |row| deviation(&row.1.axes[0]))
+        .number("of y", |row| deviation(&row.1.axes[1]))
+        .number("of z", |row| deviation(&row.1.axes[2]))
+        .number("largest |x|", |row| {
+            or_dash(row.1.axes[0].summary, |summary| hundredths(summary.max.max(-summary.min)))
+        })
+        .number("x of 10 Å\nor more", |row| or_dash(row.1.axes[0].ten_or_more.share, percent))
+        .marked(&rows, |row| row.0 == "all")
 }
 
-fn size_cells(name: &str, group: &GroupReport) -> Vec<String> {
-    let [x, y, z] = &group.axes;
-    let sd = |axis: &AxisReport| or_dash(axis.summary.and_then(|summary| summary.sd), hundredths);
-    let largest = x.summary.map(|summary| summary.max.max(-summary.min));
-    vec![
-        name.to_owned(),
-        thousands(group.conformers),
-        thousands(group.molecules),
-        thousands(group.blocks),
-        or_dash(x.negative.share, percent),
-        sd(x),
-        sd(y),
-        sd(z),
-        or_dash(largest, hundredths),
-        or_dash(x.ten_or_more.share, percent),
-    ]
+fn deviation(axis: &AxisReport) -> String {
+    or_dash(axis.summary.and_then(|summary| summary.sd), hundredths)
 }
 
 /// Shares of the first digit written, by axis.

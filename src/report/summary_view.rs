@@ -1,7 +1,8 @@
 //! A record of `drift eval` in one table: what each logit processor does to the texts, in at most 100 columns.
 
+use super::fields::Fields;
 use super::format::thousands;
-use super::pairs_view::{RowFigures, figure_columns};
+use super::pairs_view::{RowFigures, with_figures};
 use super::table::Table;
 use drift_core::constraint::ProcessorKind;
 use drift_engine::eval::record::{EvalReport, RunReport};
@@ -24,24 +25,17 @@ fn summary(runs: &[RunReport]) -> Table {
     let same = runs.iter().all(|run| run.outcome.samples == runs[0].outcome.samples);
     let counted =
         if same { format!(", {} texts each", thousands(runs[0].outcome.samples)) } else { String::new() };
-    let mut table =
-        Table::new(format!("{}{counted}", runs[0].model)).code("logit processor").number("texts\nthat pass");
-    table = figure_columns(table);
-    for run in runs {
-        let outcome = &run.outcome;
-        let passed = thousands(outcome.passed);
-        let mut cells = vec![
-            run.label(),
-            if same { passed } else { format!("{passed} of {}", thousands(outcome.samples)) },
-        ];
-        let figures = RowFigures {
-            counts: outcome,
-            chemistry: &run.chemistry,
-            geometry: run.geometry.as_ref(),
-            tokens_per_second: Some(run.cost.tokens_per_second),
-        };
-        cells.extend(figures.cells());
-        table.marked_row(run.lp == ProcessorKind::Automaton, cells);
-    }
-    table
+    let fields = Fields::new(format!("{}{counted}", runs[0].model))
+        .code("logit processor", RunReport::label)
+        .number("texts\nthat pass", |run| {
+            let (passed, samples) = (thousands(run.outcome.passed), thousands(run.outcome.samples));
+            if same { passed } else { format!("{passed} of {samples}") }
+        });
+    let fields = with_figures(fields, |run| RowFigures {
+        counts: &run.outcome,
+        chemistry: &run.chemistry,
+        geometry: run.geometry.as_ref(),
+        tokens_per_second: Some(run.cost.tokens_per_second),
+    });
+    fields.marked(runs, |run| run.lp == ProcessorKind::Automaton)
 }

@@ -28,18 +28,9 @@ pub enum Isotopes {
     Respect,
 }
 
+crate::named!(Isotopes { Ignore: "ignore", Respect: "respect" });
+
 impl Isotopes {
-    /// Both choices.
-    pub const ALL: [Isotopes; 2] = [Isotopes::Ignore, Isotopes::Respect];
-
-    /// Returns its name on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Isotopes::Ignore => "ignore",
-            Isotopes::Respect => "respect",
-        }
-    }
-
     /// Returns a graph with the labels that count. It must come before hydrogens are removed.
     pub(super) fn counted(self, graph: Graph) -> Graph {
         match self {

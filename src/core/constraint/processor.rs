@@ -44,35 +44,19 @@ pub enum ProcessorKind {
     Geometry,
 }
 
+crate::named!(ProcessorKind {
+    None: "none",
+    Generic: "generic",
+    Qwen38: "qwen38",
+    Qwen39: "qwen39",
+    Targeted: "targeted",
+    Allowlist: "allowlist",
+    Truncating: "truncating",
+    Automaton: "automaton",
+    Geometry: "geometry"
+});
+
 impl ProcessorKind {
-    /// All kinds, in the order of reports.
-    pub const ALL: [ProcessorKind; 9] = [
-        ProcessorKind::None,
-        ProcessorKind::Generic,
-        ProcessorKind::Qwen38,
-        ProcessorKind::Qwen39,
-        ProcessorKind::Targeted,
-        ProcessorKind::Allowlist,
-        ProcessorKind::Truncating,
-        ProcessorKind::Automaton,
-        ProcessorKind::Geometry,
-    ];
-
-    /// Returns its name on the command line and in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            ProcessorKind::None => "none",
-            ProcessorKind::Generic => "generic",
-            ProcessorKind::Qwen38 => "qwen38",
-            ProcessorKind::Qwen39 => "qwen39",
-            ProcessorKind::Targeted => "targeted",
-            ProcessorKind::Allowlist => "allowlist",
-            ProcessorKind::Truncating => "truncating",
-            ProcessorKind::Automaton => "automaton",
-            ProcessorKind::Geometry => "geometry",
-        }
-    }
-
     /// Returns whether it needs a placeholder.
     pub fn takes_placeholder(self) -> bool {
         !matches!(self, ProcessorKind::None | ProcessorKind::Automaton | ProcessorKind::Geometry)

@@ -19,22 +19,7 @@ pub enum TextClass {
     Tag,
 }
 
-impl TextClass {
-    /// All classes.
-    pub const ALL: [TextClass; 5] =
-        [TextClass::Bracket, TextClass::Bond, TextClass::Atom, TextClass::Number, TextClass::Tag];
-
-    /// Returns its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            TextClass::Bracket => "bracket",
-            TextClass::Bond => "bond",
-            TextClass::Atom => "atom",
-            TextClass::Number => "number",
-            TextClass::Tag => "tag",
-        }
-    }
-}
+crate::named!(TextClass { Bracket: "bracket", Bond: "bond", Atom: "atom", Number: "number", Tag: "tag" });
 
 /// Returns the class of every byte of an answer, `[CONFORMER]…[/CONFORMER]`.
 pub fn byte_classes(text: &str) -> Vec<TextClass> {

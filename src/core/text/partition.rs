@@ -22,20 +22,14 @@ pub enum Partition {
     Left,
 }
 
+crate::named!(Partition {
+    Size: "heavy atoms",
+    Index: "atom index",
+    Element: "element",
+    Left: "left context"
+});
+
 impl Partition {
-    /// All partitions.
-    pub const ALL: [Partition; 4] = [Partition::Size, Partition::Index, Partition::Element, Partition::Left];
-
-    /// Returns its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Partition::Size => "heavy atoms",
-            Partition::Index => "atom index",
-            Partition::Element => "element",
-            Partition::Left => "left context",
-        }
-    }
-
     /// Returns the names of its classes.
     pub fn labels(self) -> [&'static str; 5] {
         match self {

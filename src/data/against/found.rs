@@ -6,65 +6,44 @@ use serde::{Deserialize, Serialize};
 
 use super::datasets::Datasets;
 
-/// Counts of conformers of the streamed corpus, and of pairs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct AgainstCounts {
-    /// Conformers whose molecule cannot be compared: without a SMILES, or too large.
-    pub rows_not_compared: u64,
-    /// Conformers whose text occurs in the other corpus.
-    pub rows_with_shared_text: u64,
-    /// Conformers with an InChIKey in the column `inchikey`.
-    pub rows_with_inchikey: u64,
-    /// Conformers whose InChIKey occurs in the other corpus.
-    pub rows_of_shared_inchikeys: u64,
-    /// Conformers of whose InChIKey the first block occurs in the other corpus.
-    pub rows_of_shared_inchikey_blocks: u64,
-    /// Conformers whose Murcko scaffold occurs in the other corpus.
-    pub rows_of_shared_scaffolds: u64,
-    /// Conformers that share something by which rows count as shared.
-    pub rows_shared: u64,
-    /// Rows that were written because none of their conformers is shared.
-    pub rows_kept: u64,
-    /// Rows that were not written because a conformer of theirs is shared.
-    pub rows_dropped: u64,
-    /// Conformers of molecules that both corpora have, ignoring stereo.
-    pub rows_of_shared_molecules: u64,
-    /// Those among them whose stereo, as written, occurs in the other corpus too.
-    pub rows_of_shared_isomers: u64,
-    /// Conformers whose geometry occurs in the other corpus.
-    pub rows_with_duplicate: u64,
-    /// Conformers whose geometry does not occur there, but whose mirror image does.
-    pub rows_with_mirror_image: u64,
-    /// Conformers of shared molecules whose geometry was not compared because of too much symmetry.
-    pub rows_without_geometry: u64,
-    /// Pairs of conformers with the same geometry.
-    pub pairs: u64,
-    /// Pairs of mirror images that do not have the same geometry themselves.
-    pub mirror_pairs: u64,
-    /// Pairs beyond the bound for which the search for a smaller RMSD was cut off.
-    pub rmsd_upper_bounds: u64,
-}
-
-impl AgainstCounts {
-    /// Adds other counts.
-    pub fn merge(&mut self, other: &AgainstCounts) {
-        self.rows_not_compared += other.rows_not_compared;
-        self.rows_with_shared_text += other.rows_with_shared_text;
-        self.rows_with_inchikey += other.rows_with_inchikey;
-        self.rows_of_shared_inchikeys += other.rows_of_shared_inchikeys;
-        self.rows_of_shared_inchikey_blocks += other.rows_of_shared_inchikey_blocks;
-        self.rows_of_shared_scaffolds += other.rows_of_shared_scaffolds;
-        self.rows_shared += other.rows_shared;
-        self.rows_kept += other.rows_kept;
-        self.rows_dropped += other.rows_dropped;
-        self.rows_of_shared_molecules += other.rows_of_shared_molecules;
-        self.rows_of_shared_isomers += other.rows_of_shared_isomers;
-        self.rows_with_duplicate += other.rows_with_duplicate;
-        self.rows_with_mirror_image += other.rows_with_mirror_image;
-        self.rows_without_geometry += other.rows_without_geometry;
-        self.pairs += other.pairs;
-        self.mirror_pairs += other.mirror_pairs;
-        self.rmsd_upper_bounds += other.rmsd_upper_bounds;
+drift_core::counters! {
+    /// Counts of conformers of the streamed corpus, and of pairs.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+    pub struct AgainstCounts {
+        /// Conformers whose molecule cannot be compared: without a SMILES, or too large.
+        pub rows_not_compared: u64,
+        /// Conformers whose text occurs in the other corpus.
+        pub rows_with_shared_text: u64,
+        /// Conformers with an InChIKey in the column `inchikey`.
+        pub rows_with_inchikey: u64,
+        /// Conformers whose InChIKey occurs in the other corpus.
+        pub rows_of_shared_inchikeys: u64,
+        /// Conformers of whose InChIKey the first block occurs in the other corpus.
+        pub rows_of_shared_inchikey_blocks: u64,
+        /// Conformers whose Murcko scaffold occurs in the other corpus.
+        pub rows_of_shared_scaffolds: u64,
+        /// Conformers that share something by which rows count as shared.
+        pub rows_shared: u64,
+        /// Rows that were written because none of their conformers is shared.
+        pub rows_kept: u64,
+        /// Rows that were not written because a conformer of theirs is shared.
+        pub rows_dropped: u64,
+        /// Conformers of molecules that both corpora have, ignoring stereo.
+        pub rows_of_shared_molecules: u64,
+        /// Those among them whose stereo, as written, occurs in the other corpus too.
+        pub rows_of_shared_isomers: u64,
+        /// Conformers whose geometry occurs in the other corpus.
+        pub rows_with_duplicate: u64,
+        /// Conformers whose geometry does not occur there, but whose mirror image does.
+        pub rows_with_mirror_image: u64,
+        /// Conformers of shared molecules whose geometry was not compared because of too much symmetry.
+        pub rows_without_geometry: u64,
+        /// Pairs of conformers with the same geometry.
+        pub pairs: u64,
+        /// Pairs of mirror images that do not have the same geometry themselves.
+        pub mirror_pairs: u64,
+        /// Pairs beyond the bound for which the search for a smaller RMSD was cut off.
+        pub rmsd_upper_bounds: u64,
     }
 }
 

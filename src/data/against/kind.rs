@@ -24,33 +24,19 @@ pub enum SharedKind {
     Scaffold,
 }
 
-impl SharedKind {
-    /// All kinds.
-    pub const ALL: [SharedKind; 7] = [
-        SharedKind::Text,
-        SharedKind::Geometry,
-        SharedKind::Isomer,
-        SharedKind::Molecule,
-        SharedKind::InchiKey,
-        SharedKind::InchiKeyBlock,
-        SharedKind::Scaffold,
-    ];
+drift_core::named!(SharedKind {
+    Text: "text",
+    Geometry: "geometry",
+    Isomer: "isomer",
+    Molecule: "molecule",
+    InchiKey: "inchikey",
+    InchiKeyBlock: "inchikey-block",
+    Scaffold: "scaffold"
+});
 
+impl SharedKind {
     /// The kinds by which a row counts as shared unless the user names others.
     pub const DEFAULT: [SharedKind; 3] = [SharedKind::Text, SharedKind::Molecule, SharedKind::InchiKey];
-
-    /// Returns its name in options and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            SharedKind::Text => "text",
-            SharedKind::Geometry => "geometry",
-            SharedKind::Isomer => "isomer",
-            SharedKind::Molecule => "molecule",
-            SharedKind::InchiKey => "inchikey",
-            SharedKind::InchiKeyBlock => "inchikey-block",
-            SharedKind::Scaffold => "scaffold",
-        }
-    }
 }
 
 /// Test subsets of the other corpus, as bits by their numbers ([`Subsets`](super::subsets::Subsets)).
@@ -80,34 +66,31 @@ impl Shares {
     }
 }
 
-/// Numbers of conformers by what they share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SharedRows {
-    /// Those whose text is shared.
-    pub text: u64,
-    /// Those whose geometry is shared.
-    pub geometry: u64,
-    /// Those whose molecule is shared, with its stereo.
-    pub isomer: u64,
-    /// Those whose molecule is shared, ignoring stereo.
-    pub molecule: u64,
-    /// Those whose InChIKey is shared.
-    pub inchikey: u64,
-    /// Those of whose InChIKey the first block is shared.
-    pub inchikey_block: u64,
-    /// Those whose Murcko scaffold is shared.
-    pub scaffold: u64,
+drift_core::counters! {
+    /// Numbers of conformers by what they share.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+    pub struct SharedRows {
+        /// Those whose text is shared.
+        pub text: u64,
+        /// Those whose geometry is shared.
+        pub geometry: u64,
+        /// Those whose molecule is shared, with its stereo.
+        pub isomer: u64,
+        /// Those whose molecule is shared, ignoring stereo.
+        pub molecule: u64,
+        /// Those whose InChIKey is shared.
+        pub inchikey: u64,
+        /// Those of whose InChIKey the first block is shared.
+        pub inchikey_block: u64,
+        /// Those whose Murcko scaffold is shared.
+        pub scaffold: u64,
+    }
 }
 
 impl SharedRows {
     /// Counts a conformer that shares these kinds.
     pub(super) fn add(&mut self, kinds: impl Iterator<Item = SharedKind>) {
         kinds.for_each(|kind| *self.of_mut(kind) += 1);
-    }
-
-    /// Adds other numbers.
-    pub fn merge(&mut self, other: &SharedRows) {
-        SharedKind::ALL.into_iter().for_each(|kind| *self.of_mut(kind) += other.of(kind));
     }
 
     /// Returns the number for a kind.

@@ -34,17 +34,14 @@ pub enum BlockFault {
     Invented,
 }
 
-impl BlockFault {
-    /// Returns its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            BlockFault::Letters => "letters",
-            BlockFault::Junk => "junk",
-            BlockFault::Truncated => "truncated",
-            BlockFault::Invented => "invented",
-        }
-    }
+drift_core::named!(BlockFault {
+    Letters: "letters",
+    Junk: "junk",
+    Truncated: "truncated",
+    Invented: "invented"
+});
 
+impl BlockFault {
     /// Returns the worst fault of a block, if it has any.
     pub(super) fn worst(verdict: &BlockVerdict) -> Option<Self> {
         // In the order of [`BlockFault`]: letters are junk too, and junk may lack digits.

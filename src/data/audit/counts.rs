@@ -12,53 +12,55 @@ use drift_core::error::Result;
 use drift_core::text::tagged;
 use drift_core::tokenizer::Tokenizer;
 
-/// The results for a set of samples. The four outcomes add up to `samples`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SampleCounts {
-    /// The number of judged texts.
-    pub samples: u64,
-    /// [`Outcome::Pass`].
-    pub passed: u64,
-    /// [`Outcome::GraphMismatch`].
-    pub graph_mismatch: u64,
-    /// [`Outcome::ParseFailure`].
-    pub parse_failures: u64,
-    /// [`Outcome::NoEos`].
-    pub no_eos: u64,
-    /// [`Outcome::Pass`] by the rules of 3DMolGen: their `num_passed`, over all samples.
-    #[serde(default)]
-    pub passed_by_3dmolgen: u64,
-    /// [`Outcome::GraphMismatch`] by their rules: `smiles_mismatch` of their inference.
-    #[serde(default)]
-    pub graph_mismatch_by_3dmolgen: u64,
-    /// [`Outcome::ParseFailure`] by their rules: `mol_parse_fail` of their inference.
-    #[serde(default)]
-    pub parse_failures_by_3dmolgen: u64,
-    /// [`Outcome::NoEos`] by their rules: `no_eos` of their inference.
-    #[serde(default)]
-    pub no_eos_by_3dmolgen: u64,
-    /// Samples without a prompt, whose graph could not be compared.
-    pub without_prompt: u64,
-    /// The number of coordinate blocks.
-    pub blocks: u64,
-    /// Blocks that are not exactly three numbers.
-    pub junk_blocks_strict: u64,
-    /// Blocks that contain a letter, `a` to `z` or `A` to `Z`.
-    pub junk_blocks_letters: u64,
-    /// Blocks that are not three floats by 3DMolGen's definition, which does not accept `0.`.
-    #[serde(default)]
-    pub junk_blocks_strict_by_3dmolgen: u64,
-    /// Blocks with missing digits. In the stripped encoding a text does not show them. There it is `None` in `audit`; in `eval` it
-    /// is the number of blocks that the logit processor closed although the unmasked model would most likely have continued
-    /// ([`super::goes_on`]). So it is 0 for processors that force nothing, such as `none`, or only what the format dictates, such
-    /// as `automaton`.
-    pub truncated_blocks: Option<u64>,
-    /// Blocks with digits that the format does not allow.
-    pub invented_blocks: u64,
-    /// The number of missing digits; `None` in the stripped encoding, where the intended number of digits is unknown.
-    pub lost_digits: Option<u64>,
-    /// The number of digits that the format does not allow.
-    pub invented_digits: u64,
+drift_core::counters! {
+    /// The results for a set of samples. The four outcomes add up to `samples`.
+    #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+    pub struct SampleCounts {
+        /// The number of judged texts.
+        pub samples: u64,
+        /// [`Outcome::Pass`].
+        pub passed: u64,
+        /// [`Outcome::GraphMismatch`].
+        pub graph_mismatch: u64,
+        /// [`Outcome::ParseFailure`].
+        pub parse_failures: u64,
+        /// [`Outcome::NoEos`].
+        pub no_eos: u64,
+        /// [`Outcome::Pass`] by the rules of 3DMolGen: their `num_passed`, over all samples.
+        #[serde(default)]
+        pub passed_by_3dmolgen: u64,
+        /// [`Outcome::GraphMismatch`] by their rules: `smiles_mismatch` of their inference.
+        #[serde(default)]
+        pub graph_mismatch_by_3dmolgen: u64,
+        /// [`Outcome::ParseFailure`] by their rules: `mol_parse_fail` of their inference.
+        #[serde(default)]
+        pub parse_failures_by_3dmolgen: u64,
+        /// [`Outcome::NoEos`] by their rules: `no_eos` of their inference.
+        #[serde(default)]
+        pub no_eos_by_3dmolgen: u64,
+        /// Samples without a prompt, whose graph could not be compared.
+        pub without_prompt: u64,
+        /// The number of coordinate blocks.
+        pub blocks: u64,
+        /// Blocks that are not exactly three numbers.
+        pub junk_blocks_strict: u64,
+        /// Blocks that contain a letter, `a` to `z` or `A` to `Z`.
+        pub junk_blocks_letters: u64,
+        /// Blocks that are not three floats by 3DMolGen's definition, which does not accept `0.`.
+        #[serde(default)]
+        pub junk_blocks_strict_by_3dmolgen: u64,
+        /// Blocks with missing digits. In the stripped encoding a text does not show them. There it is `None` in `audit`; in `eval` it
+        /// is the number of blocks that the logit processor closed although the unmasked model would most likely have continued
+        /// ([`super::goes_on`]). So it is 0 for processors that force nothing, such as `none`, or only what the format dictates, such
+        /// as `automaton`.
+        pub truncated_blocks: Option<u64>,
+        /// Blocks with digits that the format does not allow.
+        pub invented_blocks: u64,
+        /// The number of missing digits; `None` in the stripped encoding, where the intended number of digits is unknown.
+        pub lost_digits: Option<u64>,
+        /// The number of digits that the format does not allow.
+        pub invented_digits: u64,
+    }
 }
 
 impl SampleCounts {
@@ -101,29 +103,6 @@ impl SampleCounts {
         if let Some(digits) = &mut self.lost_digits {
             *digits += u64::from(block.lost_digits);
         }
-    }
-
-    /// Adds other counts of the same encoding.
-    pub fn merge(&mut self, other: &SampleCounts) {
-        self.samples += other.samples;
-        self.passed += other.passed;
-        self.graph_mismatch += other.graph_mismatch;
-        self.parse_failures += other.parse_failures;
-        self.no_eos += other.no_eos;
-        self.passed_by_3dmolgen += other.passed_by_3dmolgen;
-        self.graph_mismatch_by_3dmolgen += other.graph_mismatch_by_3dmolgen;
-        self.parse_failures_by_3dmolgen += other.parse_failures_by_3dmolgen;
-        self.no_eos_by_3dmolgen += other.no_eos_by_3dmolgen;
-        self.without_prompt += other.without_prompt;
-        self.blocks += other.blocks;
-        self.junk_blocks_strict += other.junk_blocks_strict;
-        self.junk_blocks_letters += other.junk_blocks_letters;
-        self.junk_blocks_strict_by_3dmolgen += other.junk_blocks_strict_by_3dmolgen;
-        // If a count is unknown in one part, it is unknown in the sum: a partial sum would look like a complete one.
-        self.truncated_blocks = self.truncated_blocks.zip(other.truncated_blocks).map(|(a, b)| a + b);
-        self.invented_blocks += other.invented_blocks;
-        self.lost_digits = self.lost_digits.zip(other.lost_digits).map(|(a, b)| a + b);
-        self.invented_digits += other.invented_digits;
     }
 }
 

@@ -110,18 +110,9 @@ pub enum MissingPolicy {
     LeaveOut,
 }
 
+drift_core::named!(MissingPolicy { Zero: "zero", LeaveOut: "leave-out" });
+
 impl MissingPolicy {
-    /// Both treatments.
-    pub const ALL: [MissingPolicy; 2] = [MissingPolicy::Zero, MissingPolicy::LeaveOut];
-
-    /// Returns its name on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            MissingPolicy::Zero => "zero",
-            MissingPolicy::LeaveOut => "leave-out",
-        }
-    }
-
     /// Returns the molecules that are counted.
     pub fn counted<'d>(self, molecules: impl IntoIterator<Item = &'d Deviations>) -> Vec<&'d Deviations> {
         molecules.into_iter().filter(|one| self == MissingPolicy::Zero || !one.rmsd.is_empty()).collect()

@@ -28,20 +28,15 @@ pub enum ExampleProblem {
     Passes,
 }
 
-impl ExampleProblem {
-    /// Returns the problem in words, as written in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            ExampleProblem::Junk => "junk",
-            ExampleProblem::Lost => "lost digits",
-            ExampleProblem::Invented => "invented digits",
-            ExampleProblem::NoEnd => "no end",
-            ExampleProblem::Unreadable => "no enriched SMILES",
-            ExampleProblem::OtherMolecule => "another molecule",
-            ExampleProblem::Passes => "passes",
-        }
-    }
-}
+drift_core::named!(ExampleProblem {
+    Junk: "junk",
+    Lost: "lost digits",
+    Invented: "invented digits",
+    NoEnd: "no end",
+    Unreadable: "no enriched SMILES",
+    OtherMolecule: "another molecule",
+    Passes: "passes"
+});
 
 /// A text that shows a problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -99,11 +99,13 @@ impl<'m> InOrder<'m> {
     }
 }
 
-/// How many of how many texts of a molecule pass.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(super) struct PassedTexts {
-    pub passed: u64,
-    pub texts: u64,
+drift_core::counters! {
+    /// How many of how many texts of a molecule pass.
+    #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+    pub(super) struct PassedTexts {
+        pub passed: u64,
+        pub texts: u64,
+    }
 }
 
 /// The times and tokens that records state, in the order of texts.
@@ -262,10 +264,8 @@ impl Group {
     pub(super) fn merge(&mut self, other: &Group) {
         self.counts.merge(&other.counts);
         self.times.merge(&other.times);
-        for (molecule, PassedTexts { passed, texts }) in &other.passed {
-            let known = self.passed.entry(molecule.clone()).or_default();
-            known.passed += passed;
-            known.texts += texts;
+        for (molecule, passed) in &other.passed {
+            self.passed.entry(molecule.clone()).or_default().merge(passed);
         }
         if let (Some(all), Some(more)) = (&mut self.drift, &other.drift) {
             all.merge(more);

@@ -20,16 +20,7 @@ pub enum TextRank {
     Worst,
 }
 
-impl TextRank {
-    /// Returns its name in words.
-    pub fn name(self) -> &'static str {
-        match self {
-            TextRank::Best => "best",
-            TextRank::Median => "median",
-            TextRank::Worst => "worst",
-        }
-    }
-}
+drift_core::named!(TextRank { Best: "best", Median: "median", Worst: "worst" });
 
 /// A text by its rank, laid onto its nearest reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -37,6 +37,17 @@ pub(super) const KNOWN_FORMATS: &str = "drift reads JSONL, CSV, TSV, enriched te
 const HDF5_MAGIC: &[u8] = b"\x89HDF\r\n\x1a\n";
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+drift_core::named!(Format {
+    Jsonl: "JSON Lines",
+    Plain: "enriched text",
+    Table: "a table",
+    Sdf: "SDF",
+    Xyz: "XYZ",
+    Msgpack: "msgpack",
+    Pickle: "a pickle",
+    Hdf5: "HDF5"
+});
+
 impl Format {
     /// Returns the format of a stream that begins with `prefix`; `None` if it is unknown.
     pub fn from_prefix(prefix: &[u8]) -> Option<Format> {
@@ -81,22 +92,6 @@ impl Format {
         let number = line.trim_ascii_end();
         (!number.is_empty() && number.len() <= 10 && number.iter().all(u8::is_ascii_digit))
             .then_some(Format::Xyz)
-    }
-}
-
-impl Format {
-    /// Returns its name in messages.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Format::Jsonl => "JSON Lines",
-            Format::Plain => "enriched text",
-            Format::Table => "a table",
-            Format::Sdf => "SDF",
-            Format::Xyz => "XYZ",
-            Format::Msgpack => "msgpack",
-            Format::Pickle => "a pickle",
-            Format::Hdf5 => "HDF5",
-        }
     }
 }
 

@@ -22,31 +22,17 @@ pub enum FlawKind {
     Stereo,
 }
 
+drift_core::named!(FlawKind {
+    DuplicateText: "duplicate-text",
+    DuplicateConformer: "duplicate-conformer",
+    CoincidentAtoms: "coincident-atoms",
+    ShortBond: "short-bond",
+    LongBond: "long-bond",
+    Fragments: "fragments",
+    Stereo: "stereo"
+});
+
 impl FlawKind {
-    /// All kinds.
-    pub const ALL: [FlawKind; 7] = [
-        FlawKind::DuplicateText,
-        FlawKind::DuplicateConformer,
-        FlawKind::CoincidentAtoms,
-        FlawKind::ShortBond,
-        FlawKind::LongBond,
-        FlawKind::Fragments,
-        FlawKind::Stereo,
-    ];
-
-    /// Returns its name in options and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            FlawKind::DuplicateText => "duplicate-text",
-            FlawKind::DuplicateConformer => "duplicate-conformer",
-            FlawKind::CoincidentAtoms => "coincident-atoms",
-            FlawKind::ShortBond => "short-bond",
-            FlawKind::LongBond => "long-bond",
-            FlawKind::Fragments => "fragments",
-            FlawKind::Stereo => "stereo",
-        }
-    }
-
     /// Returns whether it depends on other conformers.
     pub fn is_duplicate(self) -> bool {
         matches!(self, FlawKind::DuplicateText | FlawKind::DuplicateConformer)

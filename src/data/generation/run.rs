@@ -75,16 +75,7 @@ pub enum Unseen {
     Unknown,
 }
 
-impl Unseen {
-    /// Returns the name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Unseen::Yes => "yes",
-            Unseen::No => "no",
-            Unseen::Unknown => "unknown",
-        }
-    }
-}
+drift_core::named!(Unseen { Yes: "yes", No: "no", Unknown: "unknown" });
 
 /// The evidence for the way in which a model writes its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -81,18 +81,7 @@ pub enum EvalPart {
     Test,
 }
 
-impl EvalPart {
-    /// All parts.
-    pub const ALL: [EvalPart; 2] = [EvalPart::All, EvalPart::Test];
-
-    /// Returns the name on the command line and in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            EvalPart::All => "all",
-            EvalPart::Test => "test",
-        }
-    }
-}
+drift_core::named!(EvalPart { All: "all", Test: "test" });
 
 /// The engine that computes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,25 +98,14 @@ pub enum EngineChoice {
     Candle,
 }
 
+drift_core::named!(EngineChoice {
+    Drift: "drift",
+    DriftWithoutGraphs: "drift-without-graphs",
+    DriftCublas: "drift-cublas",
+    Candle: "candle"
+});
+
 impl EngineChoice {
-    /// All engines, the default first.
-    pub const ALL: &[EngineChoice] = &[
-        EngineChoice::Drift,
-        EngineChoice::DriftWithoutGraphs,
-        EngineChoice::DriftCublas,
-        EngineChoice::Candle,
-    ];
-
-    /// Returns the name on the command line and in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            EngineChoice::Drift => "drift",
-            EngineChoice::DriftWithoutGraphs => "drift-without-graphs",
-            EngineChoice::DriftCublas => "drift-cublas",
-            EngineChoice::Candle => "candle",
-        }
-    }
-
     /// Returns whether the choice matters only on a GPU.
     pub fn is_of_a_gpu(self) -> bool {
         matches!(self, EngineChoice::DriftWithoutGraphs | EngineChoice::DriftCublas)
@@ -145,18 +123,7 @@ pub enum Room {
     Growing,
 }
 
-impl Room {
-    /// Both variants, the default first.
-    pub const ALL: [Room; 2] = [Room::Static, Room::Growing];
-
-    /// Returns the name on the command line and in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Room::Static => "static",
-            Room::Growing => "growing",
-        }
-    }
-}
+drift_core::named!(Room { Static: "static", Growing: "growing" });
 
 /// Shapes of 3DMolGen's models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,15 +136,4 @@ pub enum Synthetic {
     Llama380M,
 }
 
-impl Synthetic {
-    /// All shapes.
-    pub const ALL: [Synthetic; 2] = [Synthetic::Qwen3Small, Synthetic::Llama380M];
-
-    /// Returns the name on the command line and in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Synthetic::Qwen3Small => "qwen3-0.6b",
-            Synthetic::Llama380M => "llama-380m",
-        }
-    }
-}
+drift_core::named!(Synthetic { Qwen3Small: "qwen3-0.6b", Llama380M: "llama-380m" });

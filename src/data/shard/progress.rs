@@ -67,21 +67,7 @@ pub enum ShardState {
     Done,
 }
 
-impl ShardState {
-    /// All states.
-    pub const ALL: [ShardState; 4] =
-        [ShardState::Done, ShardState::Running, ShardState::Stopped, ShardState::Missing];
-
-    /// Returns the name of the state.
-    pub fn name(self) -> &'static str {
-        match self {
-            ShardState::Missing => "missing",
-            ShardState::Running => "running",
-            ShardState::Stopped => "stopped",
-            ShardState::Done => "done",
-        }
-    }
-}
+drift_core::named!(ShardState { Done: "done", Running: "running", Stopped: "stopped", Missing: "missing" });
 
 impl ShardsProgress {
     /// Reads the progress of the shards in these folders.

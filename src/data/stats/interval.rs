@@ -83,17 +83,19 @@ pub(crate) fn wilson(successes: u64, trials: u64, level: f64) -> Option<Interval
     Some(interval)
 }
 
-/// Exact sums over clusters for a ratio `Σy / Σn`, such as a share of blocks where molecules are the clusters.
-///
-/// `y` may be negative: with `y = a - b`, the ratio is the paired difference of two shares on the same clusters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ClusterSums {
-    clusters: u64,
-    y: i128,
-    n: u128,
-    yy: u128,
-    yn: i128,
-    nn: u128,
+drift_core::counters! {
+    /// Exact sums over clusters for a ratio `Σy / Σn`, such as a share of blocks where molecules are the clusters.
+    ///
+    /// `y` may be negative: with `y = a - b`, the ratio is the paired difference of two shares on the same clusters.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub struct ClusterSums {
+        clusters: u64,
+        y: i128,
+        n: u128,
+        yy: u128,
+        yn: i128,
+        nn: u128,
+    }
 }
 
 impl ClusterSums {
@@ -110,16 +112,6 @@ impl ClusterSums {
         self.yy += wide_y.unsigned_abs() * wide_y.unsigned_abs();
         self.yn += wide_y * i128::from(n);
         self.nn += wide_n * wide_n;
-    }
-
-    /// Adds all clusters of `other`, which must be distinct from those already added.
-    pub fn merge(&mut self, other: &ClusterSums) {
-        self.clusters += other.clusters;
-        self.y += other.y;
-        self.n += other.n;
-        self.yy += other.yy;
-        self.yn += other.yn;
-        self.nn += other.nn;
     }
 
     /// Returns the number of clusters.

@@ -1,11 +1,13 @@
 //! Means and standard deviations from exact integer sums.
 
-/// The count, sum and sum of squares of integers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Moments {
-    count: u64,
-    sum: i128,
-    squares: u128,
+drift_core::counters! {
+    /// The count, sum and sum of squares of integers.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub(crate) struct Moments {
+        count: u64,
+        sum: i128,
+        squares: u128,
+    }
 }
 
 impl Moments {
@@ -16,13 +18,6 @@ impl Moments {
         // Only integers, so that the merge order does not affect the last bits.
         let magnitude = u128::from(value.unsigned_abs());
         self.squares += magnitude * magnitude;
-    }
-
-    /// Adds the counts of `other`.
-    pub(crate) fn merge(&mut self, other: &Moments) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.squares += other.squares;
     }
 
     /// Returns the mean; `None` without values.

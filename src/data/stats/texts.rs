@@ -24,21 +24,23 @@ enum Verdict {
     Unnamed,
 }
 
-/// The result of [`TextStats`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct TextReport {
-    /// The number of conformers with text.
-    pub texts: u64,
-    /// The number of texts with the molecular graph of their SMILES, ignoring stereo.
-    pub same_graph: u64,
-    /// The number of texts with another graph than their SMILES.
-    pub other_graph: u64,
-    /// The number of texts whose molecule is not named by a SMILES.
-    pub without_smiles: u64,
-    /// The number of N, O, P, S and B atoms written without hydrogens, as in `[O]`.
-    pub bare_atoms: u64,
-    /// The number of N, O, P, S and B atoms written with redundant hydrogens, as in `[OH]`.
-    pub atoms_with_hydrogens: u64,
+drift_core::counters! {
+    /// The result of [`TextStats`].
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+    pub struct TextReport {
+        /// The number of conformers with text.
+        pub texts: u64,
+        /// The number of texts with the molecular graph of their SMILES, ignoring stereo.
+        pub same_graph: u64,
+        /// The number of texts with another graph than their SMILES.
+        pub other_graph: u64,
+        /// The number of texts whose molecule is not named by a SMILES.
+        pub without_smiles: u64,
+        /// The number of N, O, P, S and B atoms written without hydrogens, as in `[O]`.
+        pub bare_atoms: u64,
+        /// The number of N, O, P, S and B atoms written with redundant hydrogens, as in `[OH]`.
+        pub atoms_with_hydrogens: u64,
+    }
 }
 
 impl TextStats {
@@ -72,13 +74,7 @@ impl TextStats {
 
     /// Adds the counts of another part of the corpus.
     pub fn merge(&mut self, other: &TextStats) {
-        let (mine, theirs) = (&mut self.report, &other.report);
-        mine.texts += theirs.texts;
-        mine.same_graph += theirs.same_graph;
-        mine.other_graph += theirs.other_graph;
-        mine.without_smiles += theirs.without_smiles;
-        mine.bare_atoms += theirs.bare_atoms;
-        mine.atoms_with_hydrogens += theirs.atoms_with_hydrogens;
+        self.report.merge(&other.report);
     }
 
     /// Returns the counts.

@@ -28,46 +28,36 @@ pub enum Phase {
     Other,
 }
 
-/// The time of each phase, in seconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Timing {
-    /// Everything before the first step: compiling the kernels of a device, and allocating its memory.
-    #[serde(default)]
-    pub start: Second,
-    /// Forward passes over prompts, and copies of their keys and values.
-    pub prefill: Second,
-    /// Forward passes that write text, including the LM head.
-    pub forward: Second,
-    /// Logit processors: masks and states.
-    pub logit_processor: Second,
-    /// Drawing tokens.
-    pub sampling: Second,
-    /// Everything else.
-    pub other: Second,
+drift_core::counters! {
+    /// The time of each phase, in seconds.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+    pub struct Timing {
+        /// Everything before the first step: compiling the kernels of a device, and allocating its memory.
+        #[serde(default)]
+        pub start: Second,
+        /// Forward passes over prompts, and copies of their keys and values.
+        pub prefill: Second,
+        /// Forward passes that write text, including the LM head.
+        pub forward: Second,
+        /// Logit processors: masks and states.
+        pub logit_processor: Second,
+        /// Drawing tokens.
+        pub sampling: Second,
+        /// Everything else.
+        pub other: Second,
+    }
 }
 
 impl Timing {
-    /// Returns the sum of all phases.
-    pub fn total(&self) -> Second {
-        self.start + self.prefill + self.forward + self.logit_processor + self.sampling + self.other
-    }
-
     /// Returns the times in the order of [`Phase`].
     fn each(&mut self) -> [&mut Second; 6] {
         let Timing { start, prefill, forward, logit_processor, sampling, other } = self;
         [start, prefill, forward, logit_processor, sampling, other]
     }
 
-    /// Adds the times of `more`.
-    pub fn add(&mut self, mut more: Timing) {
-        self.each().into_iter().zip(more.each()).for_each(|(sum, more)| *sum += *more);
-    }
-
-    /// Returns the times since `before`, an earlier state of the same clock.
-    pub(super) fn since(mut self, before: &Timing) -> Timing {
-        let mut before = *before;
-        self.each().into_iter().zip(before.each()).for_each(|(sum, less)| *sum -= *less);
-        self
+    /// Returns the sum of all phases.
+    pub fn total(&self) -> Second {
+        self.start + self.prefill + self.forward + self.logit_processor + self.sampling + self.other
     }
 }
 

@@ -5,88 +5,43 @@ use serde::{Deserialize, Serialize};
 use crate::model::Config;
 use drift_data::generation::Traffic;
 
-/// Counters of the work of a generation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct WorkCounts {
-    /// Forward passes over prompts.
-    pub prefill_passes: u64,
-    /// Prompt tokens that the model read.
-    pub prompt_tokens: u64,
-    /// Prompt tokens that were copied from another generation of the same molecule.
-    pub shared_prompt_tokens: u64,
-    /// Forward passes that write text.
-    pub decode_steps: u64,
-    /// How many of these steps a GPU did with drift's own kernels; candle's operations did the others.
-    pub kernel_steps: u64,
-    /// The sum of the numbers of rows of these passes.
-    pub row_passes: u64,
-    /// Generated tokens, without end tokens.
-    pub generated_tokens: u64,
-    /// How many of these were forced.
-    pub forced_tokens: u64,
-    /// Positions that went through the model without use: padding, and rows that had ended.
-    pub wasted_positions: u64,
-    /// Computed logits: rows of the LM head, counted for each row of the batch.
-    pub head_rows: u64,
-    /// Rows of the LM head's weights, each counted once per step in which any row of the batch needed its logit.
-    pub head_weights: u64,
-    /// Tokens that went through the layers, including prompts.
-    pub positions: u64,
-    /// Positions whose keys and values a pass had to read, each counted once per row of the batch.
-    pub keys_read: u64,
-    /// Pairs of a token and a position that it attended to.
-    pub keys_seen: u64,
+drift_core::counters! {
+    /// Counters of the work of a generation.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default)]
+    pub struct WorkCounts {
+        /// Forward passes over prompts.
+        pub prefill_passes: u64,
+        /// Prompt tokens that the model read.
+        pub prompt_tokens: u64,
+        /// Prompt tokens that were copied from another generation of the same molecule.
+        pub shared_prompt_tokens: u64,
+        /// Forward passes that write text.
+        pub decode_steps: u64,
+        /// How many of these steps a GPU did with drift's own kernels; candle's operations did the others.
+        pub kernel_steps: u64,
+        /// The sum of the numbers of rows of these passes.
+        pub row_passes: u64,
+        /// Generated tokens, without end tokens.
+        pub generated_tokens: u64,
+        /// How many of these were forced.
+        pub forced_tokens: u64,
+        /// Positions that went through the model without use: padding, and rows that had ended.
+        pub wasted_positions: u64,
+        /// Computed logits: rows of the LM head, counted for each row of the batch.
+        pub head_rows: u64,
+        /// Rows of the LM head's weights, each counted once per step in which any row of the batch needed its logit.
+        pub head_weights: u64,
+        /// Tokens that went through the layers, including prompts.
+        pub positions: u64,
+        /// Positions whose keys and values a pass had to read, each counted once per row of the batch.
+        pub keys_read: u64,
+        /// Pairs of a token and a position that it attended to.
+        pub keys_seen: u64,
+    }
 }
 
 impl WorkCounts {
-    fn each(&mut self) -> [&mut u64; 14] {
-        let WorkCounts {
-            prefill_passes,
-            prompt_tokens,
-            shared_prompt_tokens,
-            decode_steps,
-            kernel_steps,
-            row_passes,
-            generated_tokens,
-            forced_tokens,
-            wasted_positions,
-            head_rows,
-            head_weights,
-            positions,
-            keys_read,
-            keys_seen,
-        } = self;
-        [
-            prefill_passes,
-            prompt_tokens,
-            shared_prompt_tokens,
-            decode_steps,
-            kernel_steps,
-            row_passes,
-            generated_tokens,
-            forced_tokens,
-            wasted_positions,
-            head_rows,
-            head_weights,
-            positions,
-            keys_read,
-            keys_seen,
-        ]
-    }
-
-    /// Adds the counters of `more`.
-    pub fn add(&mut self, mut more: WorkCounts) {
-        self.each().into_iter().zip(more.each()).for_each(|(sum, more)| *sum += *more);
-    }
-
-    /// Returns the work since `before`, an earlier state of the same counters.
-    pub(super) fn since(mut self, before: &WorkCounts) -> WorkCounts {
-        let mut before = *before;
-        self.each().into_iter().zip(before.each()).for_each(|(sum, less)| *sum -= *less);
-        self
-    }
-
     /// Counts `tokens` new tokens of a row with `length` tokens in the cache before the pass.
     pub(super) fn feed(&mut self, length: usize, tokens: usize) {
         let (length, tokens) = (length as u64, tokens as u64);

@@ -36,7 +36,7 @@ impl Run<'_> {
             self.rows[at].take_all(text, end);
         }
         self.clock.worked(work, self.decoder);
-        self.counts.add(work);
+        self.counts.merge(&work);
         self.clock.lap(Phase::Other, self.rows.len());
         Ok(None)
     }

@@ -159,8 +159,8 @@ impl PartCost {
             }
             return;
         }
-        self.counts.add(more.counts);
-        self.timing.add(more.timing);
+        self.counts.merge(&more.counts);
+        self.timing.merge(&more.timing);
         self.templates_seconds += more.templates_seconds;
         // If they are missing for one part, the sum would be divided by the texts of the whole, so it is dropped.
         self.cpu_seconds = self.cpu_seconds.zip(more.cpu_seconds).map(|(a, b)| a + b);

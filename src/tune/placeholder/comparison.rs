@@ -26,6 +26,14 @@ pub enum ComparedHarm {
     Nothing,
 }
 
+drift_core::named!(ComparedHarm {
+    UnparsableBlocks: "unparsable_blocks",
+    Rmsd: "rmsd_angstrom",
+    JunkTokens: "junk_tokens_per_block",
+    WeightedSum: "weighted_harm",
+    Nothing: "nothing differs"
+});
+
 impl ComparedHarm {
     /// Returns the index of the part in `[u, r, j]`.
     pub fn place(self) -> Option<usize> {
@@ -44,17 +52,6 @@ impl ComparedHarm {
                 Some(harm.iter().zip(weights).map(|(part, weight)| part * weight).sum())
             }
             _ => Some(harm[self.place()?]),
-        }
-    }
-
-    /// Returns its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            ComparedHarm::UnparsableBlocks => "unparsable_blocks",
-            ComparedHarm::Rmsd => "rmsd_angstrom",
-            ComparedHarm::JunkTokens => "junk_tokens_per_block",
-            ComparedHarm::WeightedSum => "weighted_harm",
-            ComparedHarm::Nothing => "nothing differs",
         }
     }
 }

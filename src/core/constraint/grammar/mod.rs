@@ -35,19 +35,7 @@ pub enum GrammarFormat {
     Json,
 }
 
-impl GrammarFormat {
-    /// All formats.
-    pub const ALL: [GrammarFormat; 3] = [GrammarFormat::Lark, GrammarFormat::Ebnf, GrammarFormat::Json];
-
-    /// Returns its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            GrammarFormat::Lark => "lark",
-            GrammarFormat::Ebnf => "ebnf",
-            GrammarFormat::Json => "json",
-        }
-    }
-}
+crate::named!(GrammarFormat { Lark: "lark", Ebnf: "ebnf", Json: "json" });
 
 impl std::fmt::Display for GrammarFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -30,39 +30,21 @@ pub enum ChemistryRule {
     DoubleBond,
 }
 
+drift_core::named!(ChemistryRule {
+    Clash: "clash",
+    ShortBond: "bond too short",
+    LongBond: "bond too long",
+    Angle: "wrong angle",
+    AromaticRing: "bent aromatic ring",
+    FlatRing: "flat saturated ring",
+    BentDoubleBond: "bent double bond",
+    BentCentre: "bent trigonal carbon",
+    Fragments: "falls apart",
+    Stereocentre: "wrong stereocentre",
+    DoubleBond: "wrong double bond"
+});
+
 impl ChemistryRule {
-    /// All rules.
-    pub const ALL: [ChemistryRule; 11] = [
-        ChemistryRule::Clash,
-        ChemistryRule::ShortBond,
-        ChemistryRule::LongBond,
-        ChemistryRule::Angle,
-        ChemistryRule::AromaticRing,
-        ChemistryRule::FlatRing,
-        ChemistryRule::BentDoubleBond,
-        ChemistryRule::BentCentre,
-        ChemistryRule::Fragments,
-        ChemistryRule::Stereocentre,
-        ChemistryRule::DoubleBond,
-    ];
-
-    /// Returns a description of the broken rule.
-    pub fn name(self) -> &'static str {
-        match self {
-            ChemistryRule::Clash => "clash",
-            ChemistryRule::ShortBond => "bond too short",
-            ChemistryRule::LongBond => "bond too long",
-            ChemistryRule::Angle => "wrong angle",
-            ChemistryRule::AromaticRing => "bent aromatic ring",
-            ChemistryRule::FlatRing => "flat saturated ring",
-            ChemistryRule::BentDoubleBond => "bent double bond",
-            ChemistryRule::BentCentre => "bent trigonal carbon",
-            ChemistryRule::Fragments => "falls apart",
-            ChemistryRule::Stereocentre => "wrong stereocentre",
-            ChemistryRule::DoubleBond => "wrong double bond",
-        }
-    }
-
     /// Returns whether it concerns the prompt's stereo, and not the geometry of molecules in general.
     pub fn is_stereo(self) -> bool {
         matches!(self, ChemistryRule::Stereocentre | ChemistryRule::DoubleBond)

@@ -54,72 +54,66 @@ pub struct ChemistryReport {
     pub chemistry_intervals: BTreeMap<ChemistryFigure, Interval>,
 }
 
-/// A count of [`ChemistryReport`] that has a share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs)]
-pub enum ChemistryFigure {
-    StereocentresRight,
-    DoubleBondsRight,
-    Clashing,
-    BadBonds,
-    BadAngles,
-    BentAromaticRings,
-    FlatRings,
-    BentDoubleBonds,
-    Fragmented,
-    ValidGeometry,
-    Valid,
-    Flat,
-    Planar,
-    ZeroZ,
+macro_rules! figures {
+    ($($figure:ident: $field:ident, $conformer:ident => $counted:expr;)+) => {
+        /// A count of [`ChemistryReport`] that has a share.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        #[allow(missing_docs)]
+        pub enum ChemistryFigure {
+            $($figure),+
+        }
+
+        impl ChemistryFigure {
+            /// All figures.
+            pub const ALL: [ChemistryFigure; [$(stringify!($field)),+].len()] = [$(ChemistryFigure::$figure),+];
+
+            /// Returns how often one conformer counts, and out of how many.
+            pub(in crate::audit) fn of(self, conformer: &ConformerChemistry) -> (u64, u64) {
+                match self {
+                    $(ChemistryFigure::$figure => {
+                        let $conformer = conformer;
+                        $counted
+                    })+
+                }
+            }
+        }
+
+        impl ChemistryReport {
+            fn field(&mut self, figure: ChemistryFigure) -> &mut u64 {
+                match figure {
+                    $(ChemistryFigure::$figure => &mut self.$field),+
+                }
+            }
+        }
+    };
+}
+
+// The figures, their counts in the report, and what a conformer adds to them.
+figures! {
+    StereocentresRight: stereocentres_right, found => (found.stereocentres_right, found.stereocentres);
+    DoubleBondsRight: double_bonds_right, found => (found.double_bonds_right, found.double_bonds);
+    Clashing: clashing, found => one(found.breaks(ChemistryRule::Clash));
+    BadBonds: bad_bonds, found => one(found.breaks(ChemistryRule::ShortBond) || found.breaks(ChemistryRule::LongBond));
+    BadAngles: bad_angles, found => one(found.breaks(ChemistryRule::Angle));
+    BentAromaticRings: bent_aromatic_rings, found => one(found.breaks(ChemistryRule::AromaticRing));
+    FlatRings: flat_rings, found => one(found.breaks(ChemistryRule::FlatRing));
+    BentDoubleBonds: bent_double_bonds, found => one(
+        found.breaks(ChemistryRule::BentDoubleBond) || found.breaks(ChemistryRule::BentCentre)
+    );
+    Fragmented: fragmented, found => one(found.breaks(ChemistryRule::Fragments));
+    ValidGeometry: valid_geometry, found => one(found.has_valid_geometry());
+    Valid: valid, found => one(found.is_valid());
+    Flat: flat, found => one(found.flat);
+    Planar: planar, found => one(found.planar);
+    ZeroZ: zero_z, found => (found.zero_z, found.atoms);
+}
+
+fn one(is: bool) -> (u64, u64) {
+    (u64::from(is), 1)
 }
 
 impl ChemistryFigure {
-    /// All figures.
-    pub const ALL: [ChemistryFigure; 14] = [
-        ChemistryFigure::StereocentresRight,
-        ChemistryFigure::DoubleBondsRight,
-        ChemistryFigure::Clashing,
-        ChemistryFigure::BadBonds,
-        ChemistryFigure::BadAngles,
-        ChemistryFigure::BentAromaticRings,
-        ChemistryFigure::FlatRings,
-        ChemistryFigure::BentDoubleBonds,
-        ChemistryFigure::Fragmented,
-        ChemistryFigure::ValidGeometry,
-        ChemistryFigure::Valid,
-        ChemistryFigure::Flat,
-        ChemistryFigure::Planar,
-        ChemistryFigure::ZeroZ,
-    ];
-
-    /// Returns how often one conformer counts, and out of how many.
-    pub(in crate::audit) fn of(self, conformer: &ConformerChemistry) -> (u64, u64) {
-        let one = |is: bool| (u64::from(is), 1);
-        let breaks = |rule| conformer.breaks(rule);
-        match self {
-            ChemistryFigure::StereocentresRight => (conformer.stereocentres_right, conformer.stereocentres),
-            ChemistryFigure::DoubleBondsRight => (conformer.double_bonds_right, conformer.double_bonds),
-            ChemistryFigure::Clashing => one(breaks(ChemistryRule::Clash)),
-            ChemistryFigure::BadBonds => {
-                one(breaks(ChemistryRule::ShortBond) || breaks(ChemistryRule::LongBond))
-            }
-            ChemistryFigure::BadAngles => one(breaks(ChemistryRule::Angle)),
-            ChemistryFigure::BentAromaticRings => one(breaks(ChemistryRule::AromaticRing)),
-            ChemistryFigure::FlatRings => one(breaks(ChemistryRule::FlatRing)),
-            ChemistryFigure::BentDoubleBonds => {
-                one(breaks(ChemistryRule::BentDoubleBond) || breaks(ChemistryRule::BentCentre))
-            }
-            ChemistryFigure::Fragmented => one(breaks(ChemistryRule::Fragments)),
-            ChemistryFigure::ValidGeometry => one(conformer.has_valid_geometry()),
-            ChemistryFigure::Valid => one(conformer.is_valid()),
-            ChemistryFigure::Flat => one(conformer.flat),
-            ChemistryFigure::Planar => one(conformer.planar),
-            ChemistryFigure::ZeroZ => (conformer.zero_z, conformer.atoms),
-        }
-    }
-
     /// Returns whether it is a share of all texts, checked or not, rather than of checked conformers.
     fn is_of_all(self) -> bool {
         matches!(self, ChemistryFigure::Valid | ChemistryFigure::ValidGeometry)
@@ -209,25 +203,6 @@ impl ChemistryReport {
             }
         }
         report
-    }
-
-    fn field(&mut self, figure: ChemistryFigure) -> &mut u64 {
-        match figure {
-            ChemistryFigure::StereocentresRight => &mut self.stereocentres_right,
-            ChemistryFigure::DoubleBondsRight => &mut self.double_bonds_right,
-            ChemistryFigure::Clashing => &mut self.clashing,
-            ChemistryFigure::BadBonds => &mut self.bad_bonds,
-            ChemistryFigure::BadAngles => &mut self.bad_angles,
-            ChemistryFigure::BentAromaticRings => &mut self.bent_aromatic_rings,
-            ChemistryFigure::FlatRings => &mut self.flat_rings,
-            ChemistryFigure::BentDoubleBonds => &mut self.bent_double_bonds,
-            ChemistryFigure::Fragmented => &mut self.fragmented,
-            ChemistryFigure::ValidGeometry => &mut self.valid_geometry,
-            ChemistryFigure::Valid => &mut self.valid,
-            ChemistryFigure::Flat => &mut self.flat,
-            ChemistryFigure::Planar => &mut self.planar,
-            ChemistryFigure::ZeroZ => &mut self.zero_z,
-        }
     }
 
     /// Returns a count, and the total of which it is a share. `texts` is the number of all texts or references.

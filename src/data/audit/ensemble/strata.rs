@@ -50,15 +50,9 @@ impl MoleculeSize {
     }
 }
 
-impl SizeKind {
-    /// Returns its name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            SizeKind::RotatableBonds => "rotatable bonds",
-            SizeKind::HeavyAtoms => "heavy atoms",
-        }
-    }
+drift_core::named!(SizeKind { RotatableBonds: "rotatable bonds", HeavyAtoms: "heavy atoms" });
 
+impl SizeKind {
     fn of(self, size: MoleculeSize) -> u64 {
         match self {
             SizeKind::RotatableBonds => size.rotatable_bonds,

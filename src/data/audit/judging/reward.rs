@@ -34,37 +34,20 @@ pub enum RewardPart {
     Unique,
 }
 
+drift_core::named!(RewardPart {
+    Passed: "passed",
+    ValidGeometry: "valid_geometry",
+    Valid: "valid",
+    Stereo: "stereo",
+    Bonds: "bonds",
+    Rmsd: "rmsd",
+    Hit: "hit",
+    Coverage: "coverage",
+    NewCoverage: "new_coverage",
+    Unique: "unique"
+});
+
 impl RewardPart {
-    /// All parts.
-    pub const ALL: [RewardPart; 10] = [
-        RewardPart::Passed,
-        RewardPart::ValidGeometry,
-        RewardPart::Valid,
-        RewardPart::Stereo,
-        RewardPart::Bonds,
-        RewardPart::Rmsd,
-        RewardPart::Hit,
-        RewardPart::Coverage,
-        RewardPart::NewCoverage,
-        RewardPart::Unique,
-    ];
-
-    /// Returns its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            RewardPart::Passed => "passed",
-            RewardPart::ValidGeometry => "valid_geometry",
-            RewardPart::Valid => "valid",
-            RewardPart::Stereo => "stereo",
-            RewardPart::Bonds => "bonds",
-            RewardPart::Rmsd => "rmsd",
-            RewardPart::Hit => "hit",
-            RewardPart::Coverage => "coverage",
-            RewardPart::NewCoverage => "new_coverage",
-            RewardPart::Unique => "unique",
-        }
-    }
-
     /// Returns whether it is measured against references.
     pub(crate) fn needs_references(self) -> bool {
         use RewardPart::{Bonds, Coverage, Hit, NewCoverage, Rmsd};

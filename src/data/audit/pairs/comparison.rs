@@ -153,8 +153,8 @@ fn difference_of_shares(figure: ComparedFigure, pairs: &[Pair<'_>], level: f64) 
 fn cluster(figure: ComparedFigure, pairs: &[Pair<'_>]) -> Option<Cluster> {
     let mut cluster = Cluster::default();
     for pair in pairs {
-        cluster.before.add(share(figure, pair.before)?);
-        cluster.after.add(share(figure, pair.after)?);
+        cluster.before.merge(&share(figure, pair.before)?);
+        cluster.after.merge(&share(figure, pair.after)?);
     }
     Some(cluster)
 }

@@ -110,6 +110,22 @@ impl FigureDifference {
     }
 }
 
+drift_core::named!(ComparedFigure {
+    Passed: "texts that pass",
+    Valid: "valid texts",
+    GraphMismatch: "texts of another molecule",
+    ParseFailures: "texts that do not parse",
+    NoEos: "texts without end",
+    JunkBlocks: "junk blocks",
+    TruncatedBlocks: "blocks that lose digits",
+    InventedBlocks: "blocks with invented digits",
+    BondLengthError: "bond-length error",
+    MatPrecision: "MAT-P",
+    MatRecall: "MAT-R",
+    CovPrecision: "COV-P",
+    CovRecall: "COV-R"
+});
+
 impl ComparedFigure {
     /// Returns whether larger values are better.
     pub(crate) fn more_is_better(self) -> bool {
@@ -121,25 +137,6 @@ impl ComparedFigure {
     pub(crate) fn is_length(self) -> bool {
         use ComparedFigure::{BondLengthError, MatPrecision, MatRecall};
         matches!(self, BondLengthError | MatPrecision | MatRecall)
-    }
-
-    /// Returns the name of the figure, in words.
-    pub fn name(self) -> &'static str {
-        match self {
-            ComparedFigure::Passed => "texts that pass",
-            ComparedFigure::Valid => "valid texts",
-            ComparedFigure::GraphMismatch => "texts of another molecule",
-            ComparedFigure::ParseFailures => "texts that do not parse",
-            ComparedFigure::NoEos => "texts without end",
-            ComparedFigure::JunkBlocks => "junk blocks",
-            ComparedFigure::TruncatedBlocks => "blocks that lose digits",
-            ComparedFigure::InventedBlocks => "blocks with invented digits",
-            ComparedFigure::BondLengthError => "bond-length error",
-            ComparedFigure::MatPrecision => "MAT-P",
-            ComparedFigure::MatRecall => "MAT-R",
-            ComparedFigure::CovPrecision => "COV-P",
-            ComparedFigure::CovRecall => "COV-R",
-        }
     }
 }
 

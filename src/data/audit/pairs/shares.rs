@@ -2,20 +2,14 @@
 
 use crate::stats::interval::{Interval, student_quantile};
 
-/// How many of how many have a property.
-#[derive(Debug, Clone, Copy, Default)]
-pub(in super::super) struct Share {
-    /// How many have it.
-    pub count: u64,
-    /// Of how many.
-    pub of: u64,
-}
-
-impl Share {
-    /// Adds those of another share.
-    pub(in super::super) fn add(&mut self, other: Share) {
-        self.count += other.count;
-        self.of += other.of;
+drift_core::counters! {
+    /// How many of how many have a property.
+    #[derive(Debug, Clone, Copy, Default)]
+    pub(in super::super) struct Share {
+        /// How many have it.
+        pub count: u64,
+        /// Of how many.
+        pub of: u64,
     }
 }
 

@@ -137,8 +137,8 @@ fn figure(kind: Option<FaultKind>, pairs: &[Pair<'_>], level: f64) -> Option<Ske
         .map(|pairs| {
             let mut cluster = Cluster::default();
             for pair in pairs {
-                cluster.before.add(Share { count: u64::from(pair.before.shows(kind)), of: 1 });
-                cluster.after.add(Share { count: u64::from(pair.after.shows(kind)), of: 1 });
+                cluster.before.merge(&Share { count: u64::from(pair.before.shows(kind)), of: 1 });
+                cluster.after.merge(&Share { count: u64::from(pair.after.shows(kind)), of: 1 });
             }
             cluster
         })

@@ -49,19 +49,7 @@ pub enum RowInit {
     Ends,
 }
 
-impl RowInit {
-    /// All methods.
-    pub const ALL: [RowInit; 3] = [RowInit::Mean, RowInit::Digits, RowInit::Ends];
-
-    /// Returns the name of the method.
-    pub fn name(self) -> &'static str {
-        match self {
-            RowInit::Mean => "mean",
-            RowInit::Digits => "digits",
-            RowInit::Ends => "ends",
-        }
-    }
-}
+drift_core::named!(RowInit { Mean: "mean", Digits: "digits", Ends: "ends" });
 
 /// The role of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,15 +23,9 @@ pub enum SchemeKind {
     Fused,
 }
 
-impl SchemeKind {
-    /// Returns the name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            SchemeKind::Separate => "separate",
-            SchemeKind::Fused => "fused",
-        }
-    }
+drift_core::named!(SchemeKind { Separate: "separate", Fused: "fused" });
 
+impl SchemeKind {
     /// Returns whether a piece with these slots is allowed.
     pub fn allows(self, slots: &[BlockSlot]) -> bool {
         // A sign may be absent, so a piece with only a sign would be missing from some blocks.
