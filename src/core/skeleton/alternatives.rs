@@ -1,6 +1,6 @@
 //! Other ways to write the numbers of slots: more or fewer decimals, without zeros at the end, padded, as bins.
 
-use super::slot::{Number, Sign, Slot, SlotKind, power};
+use super::slot::{Meaning, Number, Sign, Slot, SlotKind, power};
 use super::{Skeleton, borders};
 
 /// How a slot is written otherwise.
@@ -63,13 +63,21 @@ impl Skeleton {
 impl Number {
     /// Returns the distance between two neighbouring numbers.
     fn step(&self) -> f64 {
-        self.bins.map_or(1.0 / power(self.decimals) as f64, |[_, step]| step)
+        let of = |units: i64| self.value(&units.to_string());
+        match self.meaning {
+            Meaning::Itself => 1.0 / power(self.decimals) as f64,
+            Meaning::Bins { step, .. } => step,
+            // Fitted bins are not equally wide: this is their mean.
+            Meaning::Encoded(..) => of(self.high)
+                .zip(of(self.low))
+                .map_or(1.0, |(high, low)| (high - low) / (self.high - self.low).max(1) as f64),
+        }
     }
 
     /// Other ways to write the numbers of the range; where decimals are fewer, it is rounded inwards.
     fn alternatives(&self) -> Vec<(SlotChange, Number)> {
         let mut found = Vec::new();
-        if self.bins.is_some() {
+        if self.meaning != Meaning::Itself {
             return found;
         }
         let Number { least_decimals: least, decimals, low, high, .. } = *self;
@@ -95,10 +103,10 @@ impl Number {
         }
         if decimals > 0 && high - low < MOST_BINS {
             let step = self.step();
-            let bins = Some([(low as f64 - 0.5) * step, step]);
+            let meaning = Meaning::Bins { low: (low as f64 - 0.5) * step, step };
             let (low, high, width) = (0, high - low, digits(high - low));
             let (decimals, least_decimals, sign, minus_zero) = (0, 0, Sign::Minus, false);
-            let number = Number { decimals, least_decimals, low, high, width, sign, minus_zero, bins };
+            let number = Number { decimals, least_decimals, low, high, width, sign, minus_zero, meaning };
             found.push((SlotChange::Bins, number));
         }
         found

@@ -130,6 +130,7 @@ impl Items {
             ItemText::Units => (divisor * times).to_string(),
             // These stand in loops, where they are known from the item.
             ItemText::Word | ItemText::Index(_) => String::new(),
+            ItemText::Rest => self.rest.as_deref().unwrap_or_default().to_owned(),
         }
     }
 }

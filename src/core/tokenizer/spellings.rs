@@ -141,6 +141,14 @@ impl TokenSpellings {
         Some(&ids[first..last])
     }
 
+    /// Returns the ids of the tokens that end behind `from` and up to `to`; `None` if a token crosses `to`.
+    pub(crate) fn behind<'i>(&self, ids: &'i [u32], from: usize, to: usize) -> Option<&'i [u32]> {
+        let offsets = self.offsets(ids);
+        let first = offsets[1..].iter().position(|end| *end > from)?;
+        let last = offsets.iter().position(|offset| *offset == to)?;
+        Some(&ids[first..last])
+    }
+
     /// Returns the text of some ids, with a space that the tokenizer adds before it.
     pub(crate) fn text(&self, ids: &[u32]) -> Vec<u8> {
         ids.iter().flat_map(|id| self.bytes(*id)).copied().collect()

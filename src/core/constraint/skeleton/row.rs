@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
+use super::SkeletonConstraint;
 use super::expand::Spot;
 use super::product::{Chunk, ChunkState};
-use super::{Context, SkeletonConstraint};
+use super::ways::Context;
 use crate::constraint::Mask;
 use crate::error::{Error, Result};
 
