@@ -71,12 +71,10 @@ impl ConstraintCheck<'_> {
         let free = self.free();
         let answer = format!("{free}{}", text.text);
         let mut whole = processor.tokenizer.ids(&format!("{}{answer}", self.prompt))?;
-        let (mut first, mut length) = (whole.len(), 0);
         // Counted from the end, because the prompt may hold characters without a token. The first token may begin in the prompt.
-        while first > 0 && length < answer.len() {
-            first -= 1;
-            length += processor.spellings.bytes(whole[first]).len();
-        }
+        let offsets = processor.spellings.offsets(&whole);
+        let from = offsets[whole.len()].saturating_sub(answer.len());
+        let first = offsets[1..].iter().position(|end| *end > from).unwrap_or(whole.len());
         let mut ids = if self.prompt.is_empty() { whole } else { whole.split_off(first) };
         // The last tag of a text may be the token that ends it.
         ids.pop_if(|last| *last == processor.eos);
