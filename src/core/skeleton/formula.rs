@@ -7,6 +7,18 @@ use crate::chem::elements;
 
 /// Returns the elements of a formula with their numbers, in the order in which they first occur.
 pub(super) fn formula(value: &Value) -> Option<Vec<(Box<str>, u32)>> {
+    let mut counts: Vec<(Box<str>, u32)> = Vec::new();
+    for (element, count) in rows(value)? {
+        match counts.iter_mut().find(|(known, _)| *known == element) {
+            Some((_, known)) => *known += count,
+            None => counts.push((element, count)),
+        }
+    }
+    Some(counts)
+}
+
+/// Returns the elements of a formula with their numbers as they stand in it: an element may come again behind others.
+pub(super) fn rows(value: &Value) -> Option<Vec<(Box<str>, u32)>> {
     let mut counts = Vec::new();
     match value {
         Value::String(text) => {
@@ -25,7 +37,8 @@ pub(super) fn formula(value: &Value) -> Option<Vec<(Box<str>, u32)>> {
         }
         _ => return None,
     }
-    (!counts.is_empty()).then_some(counts)
+    let all: u64 = counts.iter().map(|(_, count)| u64::from(*count)).sum();
+    (1..=u64::from(MOST_ITEMS)).contains(&all).then_some(counts)
 }
 
 /// The depth to which parentheses may be nested.
@@ -66,9 +79,11 @@ fn number(text: &[u8], at: &mut usize) -> Option<u32> {
 
 fn add(counts: &mut Vec<(Box<str>, u32)>, element: &str, count: u32) -> Option<()> {
     (elements::atomic_number(element).and_then(elements::symbol) == Some(element)).then_some(())?;
-    match counts.iter_mut().find(|(known, _)| **known == *element) {
-        Some((_, known)) => *known = known.checked_add(count).filter(|n| *n <= MOST_ITEMS)?,
-        None => counts.push((element.into(), count)),
+    match counts.last_mut() {
+        Some((known, last)) if **known == *element => {
+            *last = last.checked_add(count).filter(|n| *n <= MOST_ITEMS)?
+        }
+        _ => counts.push((element.into(), count)),
     }
     Some(())
 }
@@ -99,6 +114,11 @@ mod tests {
         {
             assert_eq!(read(wrong), None, "{wrong}");
         }
+        let of = |text: &str| rows(&Value::String(text.to_owned())).unwrap();
+        let found: String =
+            of("CH3C(H2)1OH").iter().map(|(element, count)| format!("{element}{count}")).collect();
+        assert_eq!(found, "C1H3C1H2O1H1");
+        assert_eq!(formula(&Value::String("H900000OH900000".to_owned())), None);
         let map = serde_json::json!({"Na": 2.0, "Cl": 2});
         assert_eq!(formula(&map).unwrap(), [("Na".into(), 2), ("Cl".into(), 2)]);
         assert_eq!(formula(&serde_json::json!({"Na": 1.5})), None);

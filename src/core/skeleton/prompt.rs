@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Skeleton;
-use super::formula::formula;
+use super::formula::{formula, rows};
 use super::template::Part;
 use crate::chem::{AtomLimit, Isotopes, Molecule, SmilesError, elements};
 use crate::encoding::Slots;
@@ -94,6 +94,8 @@ pub enum Order {
     /// That of the prompt.
     #[default]
     Given,
+    /// That of the prompt; the elements of a formula as often as they stand in it, `CH3CH2OH` as `C H H H C H H O H`.
+    Rows,
     /// Any.
     Any,
 }
@@ -179,7 +181,7 @@ impl Items {
             })
         });
         let sequence: Vec<u32> = sequence.collect();
-        if order == Order::Given {
+        if order != Order::Any {
             return Items { words: list, arrangement: Arrangement::Sequence(sequence), rest: None };
         }
         let mut counts = vec![0; list.len()];
@@ -326,7 +328,8 @@ impl Source {
                     .map_err(|problem| Error::input(place, problem, "give a SMILES"));
             }
             Source::Formula { times, order, .. } => {
-                let counts = formula(value).ok_or_else(|| wrong("a formula such as Na2Cl2"))?;
+                let counts = if *order == Order::Rows { rows(value) } else { formula(value) };
+                let counts = counts.ok_or_else(|| wrong("a formula such as Na2Cl2"))?;
                 let (words, counts): (Vec<Box<str>>, Vec<u32>) = counts.into_iter().unzip();
                 let any_order = *order == Order::Any;
                 let arrangement = Arrangement::Composition { counts, times: *times, any_order };

@@ -180,6 +180,29 @@ fn compositions_are_those_of_the_prompt() {
     let set = |orders: &[&str]| orders.iter().map(|order| (*order).to_owned()).collect::<BTreeSet<String>>();
     assert_eq!(orders_of("any", "[1, 1]"), set(&["NaNaCl", "NaClNa", "ClNaNa"]));
     assert_eq!(orders_of("given", "[1, 2]"), set(&["NaNaCl", "NaNaNaNaClCl"]));
+    let rows = |times: &str| {
+        let file = small("rows", times, "{atom} {x}", "\\n");
+        constraint(words(), &file, &json!({"formula": "NaClNa"})).unwrap()
+    };
+    let written = |words: &str| {
+        words.split(' ').map(|word| format!("\n{word} 0.1")).collect::<String>()[1..].to_owned()
+    };
+    for (order, once, twice) in [
+        ("Na Cl Na", true, true),
+        ("Na Na Cl Cl Na Na", false, true),
+        ("Na Na Cl", false, false),
+        ("Na Cl Na Na Cl Na", false, false),
+        ("Cl Na Na", false, false),
+    ] {
+        let text = format!("99 {}", written(order));
+        let ids = words().ids(&text).unwrap();
+        assert_eq!(rows("[1, 1]").accepts(&ids, true), once, "{order}");
+        assert_eq!(rows("[1, 2]").accepts(&ids, true), twice, "{order}");
+        let skeleton: Skeleton = small("rows", "[1, 2]", "{atom} {x}", "\\n").parse().unwrap();
+        let data = json!({"formula": "NaClNa"});
+        let reading = skeleton.bind(data.as_object().unwrap(), "prompt").unwrap().read(&text);
+        assert_eq!(reading.passed(), twice, "{order}: {:?}", reading.faults);
+    }
     // 3 of the first and 15 of the second multiple.
     assert_eq!(orders_of("any", "[1, 2]").len(), 3 + 15);
 }
