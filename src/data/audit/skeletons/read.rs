@@ -97,7 +97,9 @@ impl Prompts {
         if data.is_empty() {
             return Err(Error::input(path.display(), "no prompt is in it", "give a JSON object a line"));
         }
-        let has = |field: &str| data.iter().any(|(object, _): &(Map<String, Value>, String)| object.contains_key(field));
+        let has = |field: &str| {
+            data.iter().any(|(object, _): &(Map<String, Value>, String)| object.contains_key(field))
+        };
         let joined_by = if !has("prompt") && has("smiles") { "smiles" } else { "prompt" };
         let mut by_prompt: HashMap<String, Vec<usize>> = HashMap::new();
         for (at, (object, _)) in data.iter().enumerate() {
@@ -197,7 +199,12 @@ pub(super) fn texts(path: &Path, prompts: &Prompts, row_field: &str, job: &Job) 
     Ok(file)
 }
 
-fn record(object: Map<String, Value>, place: &str, joined_by: &str, row_field: &str) -> std::result::Result<Record, String> {
+fn record(
+    object: Map<String, Value>,
+    place: &str,
+    joined_by: &str,
+    row_field: &str,
+) -> std::result::Result<Record, String> {
     let value = MORE_FIELDS.iter().chain(&TEXT_FIELDS).find_map(|field| object.get(*field));
     let texts: Option<Vec<String>> = match value {
         Some(Value::String(text)) => Some(vec![text.clone()]),
