@@ -350,7 +350,7 @@ fn all_counts(folder: &Folder, tokenizer: &str, encoding: &str) -> Vec<u64> {
 fn a_map_of_words_is_a_tokenizer() {
     let folder = Folder::new();
     let mut words: Vec<String> = "0123456789. \n-".chars().map(String::from).collect();
-    words.extend(["Na", "Cl", "N", "_cell", "_cell_length_a", "90", "<unk>"].map(str::to_owned));
+    words.extend(["Na", "Cl", "N", "_cell", "_cell_length_a", "<unk>"].map(str::to_owned));
     let map = |words: &[String]| {
         let entries = words.iter().enumerate().map(|(id, word)| (word.clone(), json!(id)));
         Value::Object(entries.collect()).to_string()
@@ -363,7 +363,8 @@ fn a_map_of_words_is_a_tokenizer() {
     let ids: Vec<u64> =
         tokens.as_array().unwrap().iter().map(|token| token["id"].as_u64().unwrap()).collect();
     let id = |word: &str| words.iter().position(|known| known == word).unwrap() as u64;
-    let expected = ["_cell_length_a", " ", "Na", "N", " ", "1", "90", "\n", "N", "<unk>", " ", "_cell", "-"];
+    let expected =
+        ["_cell_length_a", " ", "Na", "N", " ", "1", "9", "0", "\n", "N", "<unk>", " ", "_cell", "-"];
     assert_eq!(ids, expected.map(id));
     folder.file("prompts.jsonl", lines(&[json!({"formula": "NaCl"})]));
     let counted =
@@ -373,7 +374,7 @@ fn a_map_of_words_is_a_tokenizer() {
     for (content, problem) in [
         (map(&words[..words.len() - 1]), "no word for unknown text"),
         (map(&words).replace("Cl", "\u{120}Cl"), "parts of words"),
-        (map(&words).replace(":20", ":3"), "two words of one id"),
+        (map(&words).replace(":18", ":3"), "two words of one id"),
     ] {
         folder.file("model/vocabulary.json", content);
         folder.line("inspect --tokenizer model x").refused_for(problem);

@@ -34,9 +34,10 @@ impl TokenizerFile {
         if !path.is_dir() {
             return Ok(TokenizerFile { path: path.to_owned() });
         }
-        let words = WORDS.iter().filter(|_| !path.join(MERGES).is_file());
-        let mut files = NAMES.iter().chain(words).map(|name| path.join(name));
-        if let Some(path) = files.find(|file| file.is_file()) {
+        let mut files = NAMES.iter().map(|name| path.join(name));
+        let mut maps = WORDS.iter().map(|name| path.join(name)).filter(|_| !path.join(MERGES).is_file());
+        let is_map = |file: &PathBuf| std::fs::read(file).is_ok_and(|bytes| words::are_words(&bytes));
+        if let Some(path) = files.find(|file| file.is_file()).or_else(|| maps.find(is_map)) {
             return Ok(TokenizerFile { path });
         }
         let (problem, remedy) = match OtherFormat::in_folder(path) {

@@ -16,6 +16,11 @@ const MARKS: [&str; 4] = ["\u{120}", "\u{2581}", "##", "</w>"];
 /// The most words. Their expression is tried from the first to the last at each place of a text.
 const MOST: usize = 20_000;
 
+/// Returns whether bytes are a map from texts to ids.
+pub(super) fn are_words(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<BTreeMap<String, u32>>(bytes).is_ok_and(|map| !map.is_empty())
+}
+
 /// Returns the `tokenizer.json` of a plain map of words; `None` if the bytes are no map from texts to ids.
 ///
 /// # Errors
