@@ -35,7 +35,8 @@ class SkeletonAutomaton:
     Args:
         tokenizer: as for :class:`moldrift.Automaton`. Its model must be BPE or a list of words.
         skeleton: the name of a built-in skeleton (``crystal-text``, ``simple-cif``, ``cif-p1``, ``xyz``,
-            ``smiles-then-xyz``, …), the path of a ``drift.skeleton/1``, or the content of such a file as a mapping.
+            ``smiles-then-xyz``, ``enriched-smiles:fixed-2``, …), the path of a ``drift.skeleton/1``, or the content of
+            such a file as a mapping.
         eos_token_id: the id that ends a text, as for :class:`moldrift.Automaton`.
 
     Raises:

@@ -7,8 +7,8 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::prompt::{LONGEST_WORD, Source};
-use super::slot::{Slot, SlotKind};
+use super::prompt::Source;
+use super::slot::{LONGEST_WORD, Slot, SlotKind};
 use super::slot_file::{EncodedSlot, SlotFile, WordsFile};
 use super::template::{Names, Part, Repetition};
 use super::{Geometry, Skeleton, borders};

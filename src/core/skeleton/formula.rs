@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
-use super::prompt::MOST_ITEMS;
 use crate::chem::elements;
+
+/// The most items of a prompt: as many atoms as drift reads of a SMILES.
+pub(super) const MOST_ITEMS: u32 = 1_000_000;
 
 /// Returns the elements of a formula with their numbers, in the order in which they first occur.
 pub(super) fn formula(value: &Value) -> Option<Vec<(Box<str>, u32)>> {

@@ -6,18 +6,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Skeleton;
-use super::formula::{formula, rows};
+use super::formula::{MOST_ITEMS, formula, rows};
+use super::slot::LONGEST_WORD;
 use super::template::Part;
 use crate::chem::{AtomLimit, Isotopes, Molecule, SmilesError, elements};
 use crate::encoding::Slots;
 use crate::error::{Error, Result, excerpt};
 use crate::text::skeleton;
-
-/// The most items of a prompt: as many atoms as drift reads of a SMILES.
-pub const MOST_ITEMS: u32 = 1_000_000;
-
-/// The most bytes of a word, and of the texts between words.
-pub(super) const LONGEST_WORD: usize = 64;
 
 /// The most heavy atoms of a SMILES that is only read.
 const MOST_HEAVY: usize = 100_000;
@@ -281,12 +276,7 @@ impl Skeleton {
                 }
             });
         }
-        let written = |part: &Part| match part {
-            Part::Text(text) => text.to_string(),
-            Part::Field(field) => fields[*field].clone(),
-            _ => String::new(),
-        };
-        let prompt = self.prompt.as_ref().map(|parts| parts.iter().map(written).collect());
+        let prompt = self.prompt.as_deref().map(|parts| filled(parts, &fields));
         Ok(Bound { skeleton: self, items, fields, prompt })
     }
 }
@@ -345,6 +335,16 @@ impl Source {
             _ => Ok(items),
         }
     }
+}
+
+/// Returns the text of a prompt, which has texts and fields alone.
+fn filled(parts: &[Part], fields: &[String]) -> String {
+    let texts = parts.iter().map(|part| match part {
+        Part::Text(text) => text,
+        Part::Field(field) => fields[*field].as_str(),
+        _ => "",
+    });
+    texts.collect()
 }
 
 fn is_word(word: &str) -> bool {

@@ -8,6 +8,9 @@ use crate::encoding::language::{Languages, Node, StateId};
 use crate::encoding::parts::Digits;
 use crate::encoding::{Dfa, DfaState, Encoding, Fixed, IntegersBelow, NumberFormat};
 
+/// The most bytes of a word, and of the texts between words.
+pub(super) const LONGEST_WORD: usize = 64;
+
 /// What stands before the digits of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]

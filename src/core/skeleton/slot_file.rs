@@ -2,8 +2,7 @@
 
 use serde::Deserialize;
 
-use super::prompt::LONGEST_WORD;
-use super::slot::{Meaning, Number, Sign, Slot, SlotKind, power};
+use super::slot::{LONGEST_WORD, Meaning, Number, Sign, Slot, SlotKind, power};
 use crate::chem::elements;
 use crate::encoding::{Encoding, NumberFormat};
 

@@ -9,8 +9,11 @@
 //! - `graph` lists all texts of a prompt, for grammars ([`super::grammar`]) and for counts of tokens.
 //! - `verify` compares each constraint with the encoder, both ways, before it is used.
 //!
-//! Enriched SMILES, whose slots are all alike, has tables instead, which a device can follow ([`super::automaton`]).
+//! Enriched SMILES is one of the skeletons, and a test compares its masks with those of [`super::automaton`]. Generation follows that
+//! one: its tables are plain numbers that a device and a geometry can follow, a step in them is shorter, and it also knows tokenizers
+//! that cut slots out of the text, Unigram models, and several conformers in one answer.
 
+mod context;
 mod expand;
 mod graph;
 mod marker;
@@ -30,11 +33,11 @@ pub(super) use graph::GraphPart;
 pub use graph::{PartTokens, SkeletonGraph, TextTokens};
 pub use row::SkeletonRow;
 
+use self::context::Context;
 use self::expand::{Continuation, Element, Program};
 use self::marker::{MarkerTokens, Opening};
 use self::product::{Chunk, Surroundings};
 use self::row::{BorderSample, Thread, refuse};
-use self::ways::Context;
 use super::{Constraint, Mask, State};
 use crate::error::{Error, Result, excerpt};
 use crate::skeleton::{Bound, Part, Skeleton};

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use super::SkeletonConstraint;
+use super::context::Context;
 use super::expand::Spot;
 use super::product::{Chunk, ChunkState};
-use super::ways::Context;
 use crate::constraint::Mask;
 use crate::error::{Error, Result};
 
