@@ -327,3 +327,18 @@ def test_enriched_smiles_is_the_automaton_of_molecules() -> None:
         assert len(ids) > 40
     with pytest.raises(moldrift.DriftError, match="enriched"):
         moldrift.SkeletonAutomaton("qwen-like", "enriched-smiles:nothing")
+
+
+@pytest.mark.parametrize("name", ["mistral-v3-like", "border-bracket-minus", "llama-2-like-untagged"])
+def test_prompt_and_answer_are_one_text(name: str) -> None:
+    """Where a token joins them, it is the first one of the answer, and the prompt's ids end before it."""
+    automaton = moldrift.SkeletonAutomaton(FIXTURES / name, "enriched-smiles:fixed-2", eos_token_id=0)
+    prompt = {"smiles": "CO"}
+    begun = automaton.prompt_ids(prompt)
+    answer = "[CONFORMER][C]<0.00,-1.25,12.50>[O]<1.40,0.00,-0.25>[/CONFORMER]"
+    whole = automaton.ids(f"[SMILES]CO[/SMILES]{answer}")
+    # The post-processor may begin it with a token of its own.
+    at = next(at for at in (len(begun), len(begun) - 1) if whole[:at] == begun[len(begun) - at :])
+    for place in range(at, len(whole)):
+        assert whole[place] in automaton.allowed_ids(prompt, whole[at:place])
+    assert automaton.allowed_ids(prompt, whole[at:]) == [0]

@@ -96,19 +96,7 @@ impl SkeletonFile {
         if self.schema != SKELETON_SCHEMA {
             return Err(format!("`schema` is `{}`, not `{SKELETON_SCHEMA}`", self.schema));
         }
-        let (mut slots, mut encoded, mut behind) = (Vec::new(), Vec::new(), Slots::Atoms);
-        for (name, kinds) in self.slots.0 {
-            let [SlotFile::Encoding { encoding: own }] = &kinds.0[..] else {
-                slots.push(slot(name, kinds)?);
-                continue;
-            };
-            let encoding = encoding.unwrap_or(*own);
-            behind = behind.max(encoding.slots());
-            encoded.push(EncodedSlot::add(name, encoding, &mut slots)?);
-        }
-        if encoding.is_some() && encoded.is_empty() {
-            return Err("no slot has an encoding that another could replace".to_owned());
-        }
+        let FileSlots { slots, encoded, behind } = FileSlots::of(self.slots, encoding)?;
         let mut items = Vec::new();
         for (name, OneOrMore(mut sources)) in self.items.0 {
             sources.iter_mut().for_each(|source| source.place_behind(behind));
@@ -159,6 +147,34 @@ impl SkeletonFile {
             one_text: self.one_text || prompt.is_some(),
             prompt,
         })
+    }
+}
+
+/// The slots of a file.
+struct FileSlots {
+    slots: Vec<Slot>,
+    /// Those of encodings, and behind what they stand.
+    encoded: Vec<EncodedSlot>,
+    behind: Slots,
+}
+
+impl FileSlots {
+    /// Returns the slots, perhaps with another encoding in place of their own.
+    fn of(entries: OrderedEntries<OneOrMore<SlotFile>>, encoding: Option<Encoding>) -> Result<Self, String> {
+        let (mut slots, mut encoded, mut behind) = (Vec::new(), Vec::new(), Slots::Atoms);
+        for (name, kinds) in entries.0 {
+            let [SlotFile::Encoding { encoding: own }] = &kinds.0[..] else {
+                slots.push(slot(name, kinds)?);
+                continue;
+            };
+            let encoding = encoding.unwrap_or(*own);
+            behind = behind.max(encoding.slots());
+            encoded.push(EncodedSlot::add(name, encoding, &mut slots)?);
+        }
+        if encoding.is_some() && encoded.is_empty() {
+            return Err("no slot has an encoding that another could replace".to_owned());
+        }
+        Ok(FileSlots { slots, encoded, behind })
     }
 }
 

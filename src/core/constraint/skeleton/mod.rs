@@ -282,6 +282,16 @@ impl SkeletonConstraint {
         SkeletonRow::new(self)
     }
 
+    /// Returns the ids of the prompt before a text, if both are one: without the token that joins them, and with the prefix that the
+    /// post-processor adds.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode the prompt.
+    pub fn prompt_ids(&self) -> Result<Vec<u32>> {
+        let begun = self.program.ahead(&self.program.start());
+        self.processor.tokenizer.prompt_ids_before(&self.before.text, &begun)
+    }
+
     /// Returns the token that ends a text.
     pub fn eos(&self) -> u32 {
         self.processor.eos
