@@ -366,7 +366,8 @@ fn walk_beside(
 /// where the last tag ends the text. Whatever tokenizer the tables take, the skeleton takes.
 #[test]
 fn masks_of_enriched_smiles_are_those_of_the_tables() {
-    let real = ["qwen3", "llama-3.2"].map(|name| PathBuf::from(shared()).join("tokenizers").join(name));
+    let real = ["qwen3", "llama-3.2", "qwen3-custom", "llama-3.2-chem"]
+        .map(|name| PathBuf::from(shared()).join("tokenizers").join(name));
     let real = real.iter().filter(|path| path.is_dir()).map(|path| Tokenizer::load(path).unwrap());
     let names = ["llama-2-like-untagged", "border-open-minus", "border-bracket-minus"].map(fixture);
     let (mut walked, mut compared) = (0, 0);
