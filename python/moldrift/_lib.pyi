@@ -172,6 +172,9 @@ class SkeletonAutomaton:
     def constraint(self, prompt: str, text: str | None = None, place: str = "prompt") -> Constraint:
         """The constraint of a prompt, a JSON object."""
 
+    def prompt_ids(self, prompt: str, text: str | None = None, place: str = "prompt") -> list[int]:
+        """The ids of a prompt before its text."""
+
 @final
 class Constraint:
     """What one molecule's text may be."""

@@ -35,7 +35,8 @@ class SkeletonAutomaton:
     Args:
         tokenizer: as for :class:`moldrift.Automaton`. Its model must be BPE or a list of words.
         skeleton: the name of a built-in skeleton (``crystal-text``, ``simple-cif``, ``cif-p1``, ``xyz``,
-            ``smiles-then-xyz``, …), the path of a ``drift.skeleton/1``, or the content of such a file as a mapping.
+            ``smiles-then-xyz``, ``enriched-smiles:fixed-2``, …), the path of a ``drift.skeleton/1``, or the content of
+            such a file as a mapping.
         eos_token_id: the id that ends a text, as for :class:`moldrift.Automaton`.
 
     Raises:
@@ -83,16 +84,17 @@ class SkeletonAutomaton:
             DriftError: if the prompt lacks what the skeleton needs.
             TokenizerRefused: if the tokens of its texts cannot be followed.
         """
-        if not isinstance(prompt, Mapping):
-            raise DriftError(
-                f"prompt: {prompt!r} is no record; give the data of the skeleton, {{'formula': 'NaCl'}}"
-            )
-        try:
-            record = json.dumps(dict(prompt))
-        except (TypeError, ValueError) as error:
-            raise DriftError(f"prompt: is no JSON: {error}; give texts, numbers, lists and dicts") from error
-        text = prompt.get("prompt")
-        return self._automaton.constraint(record, text if isinstance(text, str) else None)
+        return self._automaton.constraint(*_record(prompt))
+
+    def prompt_ids(self, prompt: Mapping[str, Any]) -> list[int]:
+        """The ids of a prompt that a text follows, where the skeleton makes one text of both. A token may join them
+        (``][``): it is the first one of the text, so these are not always the ids of the prompt alone.
+
+        Raises:
+            DriftError: if the prompt lacks what the skeleton needs.
+            TokenizerRefused: if the tokens of its texts cannot be followed.
+        """
+        return self._automaton.prompt_ids(*_record(prompt))
 
     def allowed_ids(self, prompt: Mapping[str, Any], prefix_ids: Sequence[int] = ()) -> list[int]:
         """The ids that may come next after the beginning of an answer, sorted. Before the skeleton's marker these are
@@ -149,3 +151,21 @@ class SkeletonAutomaton:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source.tokenizer.name!r}, {self.name!r})"
+
+
+def _record(prompt: Mapping[str, Any]) -> tuple[str, str | None]:
+    """The data of a prompt as JSON, and its text if it has one.
+
+    Raises:
+        DriftError: if it is no record, or no JSON.
+    """
+    if not isinstance(prompt, Mapping):
+        raise DriftError(
+            f"prompt: {prompt!r} is no record; give the data of the skeleton, {{'formula': 'NaCl'}}"
+        )
+    try:
+        record = json.dumps(dict(prompt))
+    except (TypeError, ValueError) as error:
+        raise DriftError(f"prompt: is no JSON: {error}; give texts, numbers, lists and dicts") from error
+    text = prompt.get("prompt")
+    return record, text if isinstance(text, str) else None

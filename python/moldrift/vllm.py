@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -38,6 +38,11 @@ _log = logging.getLogger(__name__)
 #: The options of a request beside ``smiles`` and ``geometry``: of both automata, and of `GeometryAutomaton` alone.
 _OPTIONS = frozenset({"dialect", "encoding", "conformers", "opened"})
 _STRENGTH = frozenset({"bounds", "signs", "planes"})
+
+
+#: How many automata an engine keeps: of molecules with different options, and of skeletons. The one that was not asked for
+#: longest is dropped for another; requests that it serves keep it until they end.
+AUTOMATA = 32
 
 
 @dataclass
@@ -93,8 +98,8 @@ class AutomatonLogitsProcessor(LogitsProcessor):
     def __init__(self, vllm_config: VllmConfig, device: torch.device, is_pin_memory: bool) -> None:
         del is_pin_memory
         self._config, self._device = vllm_config.model_config, device
-        self._automata: dict[str, Automaton] = {}
-        self._skeletons: dict[str, SkeletonAutomaton] = {}
+        self._automaton = lru_cache(maxsize=AUTOMATA)(self._of_options)
+        self._skeleton = lru_cache(maxsize=AUTOMATA)(self._of_skeleton)
         self._rows: dict[int, _Row] = {}
 
     @cached_property
@@ -102,23 +107,20 @@ class AutomatonLogitsProcessor(LogitsProcessor):
         """The folder or the name that has the tokenizer. The model's own also knows the end of a text and the encoding."""
         return str(self._config.tokenizer or self._config.model)
 
-    def _automaton(self, asked: dict[str, Any]) -> Automaton:
-        """The automaton of a request. One automaton serves all requests with the same options."""
-        options = {name: value for name, value in asked.items() if name not in ("smiles", "geometry")}
-        kind = GeometryAutomaton if asked.get("geometry") else Automaton
-        key = repr((kind.__name__, sorted(options.items())))
-        if key not in self._automata:
-            self._automata[key] = kind(self._tokenizer, **options)
-        return self._automata[key]
+    def _of_options(self, geometry: bool, options: str) -> Automaton:
+        kind = GeometryAutomaton if geometry else Automaton
+        return kind(self._tokenizer, **json.loads(options))
 
     def _constraint(self, asked: dict[str, Any]) -> _lib.Constraint:
-        """The constraint of a request. One automaton serves all requests of a skeleton."""
+        """The constraint of a request. One automaton serves all requests with the same options or skeleton."""
         if "skeleton" not in asked:
-            return self._automaton(asked).constraint(asked["smiles"])
-        key = json.dumps(asked["skeleton"], sort_keys=True)
-        if key not in self._skeletons:
-            self._skeletons[key] = SkeletonAutomaton(self._tokenizer, asked["skeleton"])
-        return self._skeletons[key].constraint(asked["prompt"])
+            options = {name: value for name, value in asked.items() if name not in ("smiles", "geometry")}
+            content = json.dumps(options, sort_keys=True)
+            return self._automaton(bool(asked.get("geometry")), content).constraint(asked["smiles"])
+        return self._skeleton(json.dumps(asked["skeleton"], sort_keys=True)).constraint(asked["prompt"])
+
+    def _of_skeleton(self, content: str) -> SkeletonAutomaton:
+        return SkeletonAutomaton(self._tokenizer, json.loads(content))
 
     def is_argmax_invariant(self) -> bool:
         """False: the most likely token may be forbidden."""
@@ -176,7 +178,7 @@ class AutomatonLogitsProcessor(LogitsProcessor):
         return logits
 
 
-@cache
+@lru_cache(maxsize=AUTOMATA)
 def _geometry(strength: tuple[tuple[str, Any], ...]) -> GeometryAutomaton:
     """An automaton that tells, without the model's tokenizer, whether a strength exists and the geometry of a molecule
     is known."""
@@ -204,7 +206,7 @@ def _check_skeleton(asked: dict[str, Any]) -> None:
         raise ValueError(f"moldrift: {error}") from error
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=AUTOMATA)
 def _skeleton(content: str) -> SkeletonAutomaton:
     """An automaton that tells, without the model's tokenizer, whether a skeleton can be read and what it needs."""
     return SkeletonAutomaton("qwen-like", json.loads(content))

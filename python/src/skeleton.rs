@@ -48,6 +48,19 @@ impl SkeletonAutomaton {
         &self.inner.skeleton().name
     }
 
+    /// Returns the ids of a prompt before its text, as for `constraint`.
+    #[pyo3(signature = (prompt, text=None, place="prompt"))]
+    fn prompt_ids(
+        &self,
+        py: Python<'_>,
+        prompt: &str,
+        text: Option<&str>,
+        place: &str,
+    ) -> PyResult<Vec<u32>> {
+        let made = self.constraint(py, prompt, text, place)?;
+        made.inner.skeleton().map_or_else(|| Ok(Vec::new()), |own| own.prompt_ids().map_err(raised))
+    }
+
     /// Returns the constraint of a prompt, a JSON object, which stands at `place`. `text` is its text, if prompt and answer are one.
     #[pyo3(signature = (prompt, text=None, place="prompt"))]
     fn constraint(

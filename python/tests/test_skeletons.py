@@ -263,3 +263,82 @@ def test_generate_writes_crystals_of_the_prompts() -> None:
     assert not any(
         re.match(r"\d+\.\d \d", automaton.text(ids)) for ids in free[:, inputs.shape[1] :].tolist()
     )
+
+
+def test_a_map_of_words_splits_as_crystallm(tmp_path: Path) -> None:
+    """A tokenizer of a project's own code, saved as its map of words: ids are those of CrystaLLM's rule, which is one
+    expression of all words from the longest to the shortest, then runs of letters and digits as unknown words. Its
+    texts are followed."""
+    elements = ["Si", "C", "S", "Na", "N", "Cl", "Sc", "Os", "O", "P", "Pm"]
+    keywords = [
+        "_cell_length_a",
+        "_cell_length_b",
+        "_cell_volume",
+        "_symmetry_space_group_name_H-M",
+        "loop_",
+        "data_",
+    ]
+    symbols = [*"0123456789", "x", "y", "z", ".", "(", ")", "+", "-", "/", "'", ",", " ", "\n"]
+    words = [*elements, *keywords, *symbols, "Pm_sg", "P1_sg", "Fm-3m_sg", "<unk>"]
+    ids = {word: at for at, word in enumerate(words)}
+    (tmp_path / "vocabulary.json").write_text(json.dumps(ids))
+    known = sorted((re.escape(word) for word in words[:-1]), key=len, reverse=True)
+    expression = re.compile(f"({'|'.join(known)}|\\w+|[\\.,;!?])")
+    skeleton = {
+        "schema": "drift.skeleton/1",
+        "name": "cell",
+        "slots": {"length": {"kind": "decimal", "decimals": 4, "low": 0, "high": 99}},
+        "items": {"atom": {"from": "formula", "field": "formula", "order": "any"}},
+        "text": [
+            "data_{atom.sum}\n_symmetry_space_group_name_H-M P1_sg\n_cell_length_a {length}\n",
+            {"each": "atom", "text": "{atom} {length}\n"},
+        ],
+    }
+    automaton = moldrift.SkeletonAutomaton(tmp_path, skeleton, eos_token_id=ids["<unk>"])
+    draws = np.random.default_rng(0)
+    for _ in range(20):
+        numbers = [f"{number:.4f}" for number in draws.uniform(0, 99, 3)]
+        first, last = draws.permutation(["Na", "Os"])
+        text = (
+            f"data_Na1 Os1\n_symmetry_space_group_name_H-M P1_sg\n_cell_length_a {numbers[0]}\n"
+            f"{first} {numbers[1]}\n{last} {numbers[2]}\n"
+        )
+        other = f"loop_\n_cell_length_ab Neon Pm_sg Osx1, (x,-y/2) Fm-3m_sg {numbers[0]}"
+        for one in (text, other):
+            expected = [ids.get(word, ids["<unk>"]) for word in expression.findall(one)]
+            assert automaton.ids(one) == expected, one
+        written = automaton.ids(text)
+        for at, token in enumerate(written):
+            assert token in automaton.allowed_ids({"formula": "NaOs"}, written[:at]), text
+        assert automaton.allowed_ids({"formula": "NaOs"}, written) == [automaton.eos_token_id]
+
+
+def test_enriched_smiles_is_the_automaton_of_molecules() -> None:
+    """The skeleton allows what `moldrift.Automaton` allows, whatever the encoding."""
+    for encoding in ("fixed", "binned-v2:-13,13,0.104"):
+        molecules = moldrift.Automaton("qwen-like", encoding=encoding)
+        skeleton = moldrift.SkeletonAutomaton("qwen-like", f"enriched-smiles:{encoding}")
+        assert skeleton.name == f"enriched-smiles:{encoding}"
+        draws, ids = np.random.default_rng(1), []
+        while not ids or ids[-1] != skeleton.eos_token_id:
+            allowed = skeleton.allowed_ids({"smiles": SMILES}, ids)
+            assert allowed == molecules.allowed_ids(SMILES, ids), ids
+            ids.append(int(draws.choice(allowed)))
+        assert len(ids) > 40
+    with pytest.raises(moldrift.DriftError, match="enriched"):
+        moldrift.SkeletonAutomaton("qwen-like", "enriched-smiles:nothing")
+
+
+@pytest.mark.parametrize("name", ["mistral-v3-like", "border-bracket-minus", "llama-2-like-untagged"])
+def test_prompt_and_answer_are_one_text(name: str) -> None:
+    """Where a token joins them, it is the first one of the answer, and the prompt's ids end before it."""
+    automaton = moldrift.SkeletonAutomaton(FIXTURES / name, "enriched-smiles:fixed-2", eos_token_id=0)
+    prompt = {"smiles": "CO"}
+    begun = automaton.prompt_ids(prompt)
+    answer = "[CONFORMER][C]<0.00,-1.25,12.50>[O]<1.40,0.00,-0.25>[/CONFORMER]"
+    whole = automaton.ids(f"[SMILES]CO[/SMILES]{answer}")
+    # The post-processor may begin it with a token of its own.
+    at = next(at for at in (len(begun), len(begun) - 1) if whole[:at] == begun[len(begun) - at :])
+    for place in range(at, len(whole)):
+        assert whole[place] in automaton.allowed_ids(prompt, whole[at:place])
+    assert automaton.allowed_ids(prompt, whole[at:]) == [0]

@@ -136,3 +136,31 @@ def test_requests_are_refused_with_their_reason(plugin: ModuleType, asked: objec
     with pytest.raises(ValueError, match="moldrift: ") as refused:
         plugin.AutomatonLogitsProcessor.validate_params(parameters(asked))
     assert cause in str(refused.value)
+
+
+def test_automata_are_bounded(plugin: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine keeps the automata that were asked for last. A request keeps its own, also when that was dropped."""
+    monkeypatch.setattr(plugin, "AUTOMATA", 2)
+    made: list[str] = []
+
+    def automaton(tokenizer: str, skeleton: Any) -> Any:
+        made.append(skeleton)
+        return moldrift.SkeletonAutomaton(tokenizer, skeleton)
+
+    monkeypatch.setattr(plugin, "SkeletonAutomaton", automaton)
+    held = processor(plugin)
+    outputs: list[list[int]] = [[] for _ in range(6)]
+    names = ["crystal-text", "cif-p1", "crystal-text", "xyz", "crystal-text", "cif-p1"]
+    for at, name in enumerate(names):
+        asked = {"skeleton": name, "prompt": {"species": ["Na", "Cl"]}}
+        held.update_state(Batch([(at, parameters(asked), None, outputs[at])]))
+    # `cif-p1` was the one not asked for longest when `xyz` came, so it is made again.
+    assert made == ["crystal-text", "cif-p1", "xyz", "cif-p1"]
+    size = moldrift.SkeletonAutomaton("qwen-like", "xyz").source.tokenizer.size
+    legal = torch.isfinite(held.apply(torch.zeros(len(names), size)))
+    assert (legal.sum(1) < size).all()
+    assert torch.equal(legal[1], legal[5]) and torch.equal(legal[0], legal[4])
+    # Options of molecules are bounded in the same way.
+    for decimals in range(4):
+        held._automaton(False, f'{{"encoding": "fixed-{decimals + 1}"}}')
+    assert held._automaton.cache_info().currsize == 2

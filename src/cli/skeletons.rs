@@ -59,7 +59,10 @@ pub(super) fn is_refused(error: &clap::Error) -> bool {
 
 /// Returns the refusal of an option that only enriched SMILES has.
 pub(super) fn meaningless(option: &str) -> Error {
-    let remedy = "leave it out, or leave out --skeleton";
+    let remedy = match option {
+        "--encoding" => "leave it out; --skeleton enriched-smiles:ENCODING writes coordinates in an encoding",
+        _ => "leave it out, or leave out --skeleton",
+    };
     Error::input(option, "has no meaning for texts of a skeleton", remedy)
 }
 

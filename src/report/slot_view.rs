@@ -1,6 +1,6 @@
 //! An extension for the numbers of a skeleton: tables, page, and section of a model card.
 
-use super::format::{or_dash, thousands};
+use super::format::{counted, or_dash, thousands};
 use super::html::Page;
 use super::skeleton_view::token_range;
 use super::table::{Table, Terminal};
@@ -71,7 +71,11 @@ fn prompts(report: &SlotReport) -> Table {
         let [base, own] = [prompt.base_tokens, prompt.tokens].map(|range| or_dash(range, token_range));
         table.row([prompt.prompt.clone(), base, own]);
     }
-    table.note(format!("{} of {} prompts: constant", report.constant, report.prompts.len()));
+    table.note(format!(
+        "{} of {}: the least and the most over all texts are equal, so their number is constant",
+        thousands(report.constant),
+        counted(report.prompts.len() as u64, "prompt")
+    ));
     table
 }
 

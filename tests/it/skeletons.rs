@@ -260,3 +260,126 @@ fn each_prompt_has_its_grammar() {
         assert!(lines.iter().all(|line| line["grammar"].as_str().unwrap().starts_with(start)), "{lines:?}");
     }
 }
+
+/// Enriched SMILES is a skeleton: its texts are joined by their SMILES, judged, and counted as `drift inspect` counts each of them.
+#[test]
+fn enriched_smiles_is_a_skeleton() {
+    let folder = Folder::new();
+    folder.file("prompts.jsonl", lines(&[json!({"smiles": "CO"}), json!({"smiles": "C1CC1"})]));
+    let text = |smiles: &str, text: &str| json!({"smiles": smiles, "text": text});
+    let methanol = "[CONFORMER][C]<0.0000,0.0000,0.0000>[O]<1.4000,0.0000,-0.2500>[/CONFORMER]";
+    let ring = "[CONFORMER][C]<0.0000,0.0000,0.0000>1[C]<1.5000,0.0000,0.0000>[C]<0.7500,1.2990,0.0000>1[/CONFORMER]";
+    folder.file(
+        "texts.jsonl",
+        lines(&[
+            text("C1CC1", ring),
+            text("CO", methanol),
+            text("CO", &methanol.replace("[O]", "[N]")),
+            text("CO", &methanol.replace("1.4000", "1.40")),
+            text("CO", &methanol.replace("1.4000", "140.0000")),
+            text("CO", methanol.split("[O]").next().unwrap()),
+        ]),
+    );
+    let ran = folder.line(
+        "audit texts.jsonl --skeleton enriched-smiles --prompts prompts.jsonl --verdicts v.jsonl --json",
+    );
+    let report = ran.good().json();
+    assert_eq!(report["rows"][0]["passed"], 2, "{report}");
+    let verdicts = rows(&folder.read("v.jsonl"));
+    let why: Vec<&Value> = verdicts.iter().map(|verdict| &verdict["why"]).collect();
+    assert_eq!(
+        why,
+        [&json!(null), &json!(null), &json!("format"), &json!("format"), &json!("range"), &json!("cut")]
+    );
+    let distance = |at: usize| verdicts[at]["geometry"]["shortest_distance_angstrom"].as_f64().unwrap();
+    assert!((distance(1) - (1.4f64 * 1.4 + 0.25 * 0.25).sqrt()).abs() < 1e-9 && distance(0) < 1.5001);
+    folder.file("one.jsonl", lines(&[json!({"smiles": "CO"})]));
+    for (tokenizer, encoding) in
+        [("qwen-like", "fixed-1"), ("llama-like", "stripped-1"), ("llama-like", "binned-v2:-13,13,0.104")]
+    {
+        let counted = folder.line(&format!(
+            "inspect --tokenizer {tokenizer} --skeleton enriched-smiles:{encoding} --prompts one.jsonl --json"
+        ));
+        let expected = counted.good().json()["prompts"][0]["tokens"].clone();
+        let counts = all_counts(&folder, tokenizer, encoding);
+        let found = [counts.iter().min().unwrap(), counts.iter().max().unwrap()];
+        assert_eq!(json!(found), expected, "{tokenizer} {encoding}");
+    }
+    for (line, problem) in [
+        ("inspect --skeleton enriched-smiles:nothing --prompts one.jsonl", "nothing"),
+        ("inspect --skeleton xyz:fixed --prompts one.jsonl", "no slot has an encoding"),
+        (
+            "inspect --skeleton enriched-smiles --prompts prompts.jsonl --encoding fixed-2",
+            "enriched-smiles:ENCODING",
+        ),
+    ] {
+        folder.line(line).refused_for(problem);
+    }
+    folder.file("bad.jsonl", lines(&[json!({"smiles": "C("})]));
+    folder.line("inspect --skeleton enriched-smiles --prompts bad.jsonl").refused_for("C(");
+    let made = "train-tokenizer --base qwen-like --skeleton enriched-smiles:fixed-1 --prompts one.jsonl --tokens-per-block 2 -o made --json";
+    let report = folder.line(made).good().json();
+    assert_eq!((&report["tokens_per_slot"], &report["constant"]), (&json!(2), &json!(1)), "{report}");
+}
+
+/// By text of methanol with numbers of all kinds, its tokens as `drift inspect` counts them.
+fn all_counts(folder: &Folder, tokenizer: &str, encoding: &str) -> Vec<u64> {
+    let is_bins = encoding.starts_with("binned");
+    let numbers: &[&str] = match encoding {
+        "fixed-1" => &["1.0", "-1.0", "11.0", "-11.0"],
+        "stripped-1" => &["1", "-1", "1.5", "-1.5", "11", "-11", "11.5", "-11.5"],
+        _ => &["000", "111", "249"],
+    };
+    let mut texts = Vec::new();
+    for x in numbers {
+        for y in numbers {
+            for z in numbers {
+                let block = if is_bins { format!("{x}{y}{z};") } else { format!("<{x},{y},{z}>") };
+                texts.push(format!("[CONFORMER][C]{block}[O]{block}[/CONFORMER]"));
+            }
+        }
+    }
+    let options = ["inspect", "--tokenizer", tokenizer, "--encoding", encoding, "--json"];
+    let arguments: Vec<&str> = options.into_iter().chain(texts.iter().map(String::as_str)).collect();
+    let ran = folder.drift(&arguments);
+    ran.good().json().as_array().unwrap().iter().map(|text| text["count"].as_u64().unwrap()).collect()
+}
+
+/// A plain map of words is a tokenizer: texts are split into its longest words.
+#[test]
+fn a_map_of_words_is_a_tokenizer() {
+    let folder = Folder::new();
+    let mut words: Vec<String> = "0123456789. \n-".chars().map(String::from).collect();
+    words.extend(["Na", "Cl", "N", "_cell", "_cell_length_a", "<unk>"].map(str::to_owned));
+    let map = |words: &[String]| {
+        let entries = words.iter().enumerate().map(|(id, word)| (word.clone(), json!(id)));
+        Value::Object(entries.collect()).to_string()
+    };
+    std::fs::create_dir(folder.path().join("model")).unwrap();
+    folder.file("model/vocabulary.json", map(&words));
+    let text = "_cell_length_a NaN 190\nNeon_x _cell-";
+    let tokens =
+        folder.drift(&["inspect", "--tokenizer", "model", "--json", text]).good().json()[0]["tokens"].clone();
+    let ids: Vec<u64> =
+        tokens.as_array().unwrap().iter().map(|token| token["id"].as_u64().unwrap()).collect();
+    let id = |word: &str| words.iter().position(|known| known == word).unwrap() as u64;
+    let expected =
+        ["_cell_length_a", " ", "Na", "N", " ", "1", "9", "0", "\n", "N", "<unk>", " ", "_cell", "-"];
+    assert_eq!(ids, expected.map(id));
+    folder.file("prompts.jsonl", lines(&[json!({"formula": "NaCl"})]));
+    let counted =
+        folder.line("inspect --tokenizer model --skeleton crystal-text --prompts prompts.jsonl --json");
+    assert_eq!(counted.good().json()["tokenizer"], "model");
+    // Whoever has no word for unknown text, or parts of words, is told how to convert it.
+    for (content, problem) in [
+        (map(&words[..words.len() - 1]), "no word for unknown text"),
+        (map(&words).replace("Cl", "\u{120}Cl"), "parts of words"),
+        (map(&words).replace(":18", ":3"), "two words of one id"),
+    ] {
+        folder.file("model/vocabulary.json", content);
+        folder.line("inspect --tokenizer model x").refused_for(problem);
+    }
+    folder.file("model/vocabulary.json", map(&words));
+    folder.file("model/merges.txt", "");
+    folder.line("inspect --tokenizer model x").refused_for("merges.txt");
+}

@@ -19,21 +19,23 @@ pytest.importorskip("llguidance")
 pytest.importorskip("xgrammar")
 pytest.importorskip("transformers")
 
-from walking import Engine, LlGuidance, Tables, Walked, XGrammar, load, walk  # noqa: E402
+from walking import (  # noqa: E402
+    SHARED,
+    Engine,
+    LlGuidance,
+    Tables,
+    Walked,
+    XGrammar,
+    load,
+    tokenizer_files,
+    walk,
+)
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-SHARED = Path(os.environ.get("DRIFT_SHARED", REPOSITORY.parent / "shared"))
 TEXTS = int(os.environ.get("DRIFT_TEXTS", "6"))
-TOKENIZERS = {
-    "mistral-v1": SHARED / "tokenizers/mistral-v1/tokenizer.json",
-    "chemllama2": SHARED / "tokenizers/chemllama2/tokenizer.json.gz",
-    "qwen3-custom": SHARED / "tokenizers/qwen3-custom/tokenizer.json.gz",
-    "llama-3.2-chem": SHARED / "tokenizers/llama-3.2-chem/tokenizer.json.gz",
-    **{
-        name: REPOSITORY / "tokenizers" / name / "tokenizer.json"
-        for name in ("qwen-like", "llama-like", "qwen-like-fused", "qwen-like-separate")
-    },
-}
+TOKENIZERS = tokenizer_files(
+    *("mistral-v1", "chemllama2", "qwen3-custom", "llama-3.2-chem"),
+    *("qwen-like", "llama-like", "qwen-like-fused", "qwen-like-separate"),
+)
 #: Rings, branches, charges, isotopes, stereo, several fragments; in this order, so that rules of one shape follow one another.
 MOLECULES = [
     "CCO",

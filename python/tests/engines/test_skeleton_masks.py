@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import random
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,21 +15,16 @@ pytest.importorskip("llguidance")
 pytest.importorskip("xgrammar")
 pytest.importorskip("transformers")
 
-from walking import Engine, LlGuidance, XGrammar, load, packed  # noqa: E402
+from walking import Engine, LlGuidance, XGrammar, load, packed, tokenizer_files  # noqa: E402
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-SHARED = Path(os.environ.get("DRIFT_SHARED", REPOSITORY.parent / "shared"))
 TEXTS = int(os.environ.get("DRIFT_TEXTS", "4"))
-TOKENIZERS = {
-    "qwen3": SHARED / "tokenizers/qwen3/tokenizer.json.gz",
-    "llama-3.2": SHARED / "tokenizers/llama-3.2/tokenizer.json.gz",
-    "mistral-v1": SHARED / "tokenizers/mistral-v1/tokenizer.json",
-    **{name: REPOSITORY / "tokenizers" / name / "tokenizer.json" for name in ("qwen-like", "llama-like")},
-}
+TOKENIZERS = tokenizer_files("qwen3", "llama-3.2", "mistral-v1", "qwen-like", "llama-like")
 PROMPTS: dict[str, list[dict[str, Any]]] = {
     "crystal-text": [{"species": ["Na", "Cl"]}, {"formula": "NaCl"}, {"formula": "KNO3"}],
     "xyz": [{"smiles": "CCO"}],
     "3dsmiles-plain": [{"smiles": "C[C@H](N)C=O"}],
+    "enriched-smiles": [{"smiles": "C[C@H](N)C(=O)[O-]"}],
+    "enriched-smiles:binned-v2:-13,13,0.104": [{"smiles": "c1cc[nH]c1"}],
     "smiles-then-xyz": [{"smiles": "c1cc[nH]c1"}],
 }
 

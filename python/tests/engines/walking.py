@@ -6,6 +6,7 @@ The tables are those of ``drift export-grammar --format json``; docs/grammars.md
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import time
 from collections.abc import Iterator
@@ -21,6 +22,9 @@ import tokenizers
 import torch
 import xgrammar
 from transformers import PreTrainedTokenizerFast
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+SHARED = Path(os.environ.get("DRIFT_SHARED", REPOSITORY.parent / "shared"))
 
 #: Where a text stands: the entry of ``order`` and the place in it; the place behind the end is ``OVER``.
 Place = tuple[int, int]
@@ -213,3 +217,14 @@ def walk(engine: Engine, line: dict[str, Any], tables: Tables, seed: int, seen: 
         ids.append(here.ids[choice])
         further, place = here.targets[choice]
         at += further
+
+
+def tokenizer_files(*names: str) -> dict[str, Path]:
+    """The ``tokenizer.json`` of tokenizers by name: of the repository, or else of the shared folder, perhaps zipped."""
+    own = {name: REPOSITORY / "tokenizers" / name / "tokenizer.json" for name in names}
+    shared = {name: SHARED / "tokenizers" / name / "tokenizer.json" for name in names}
+    zipped = {name: path.with_name("tokenizer.json.gz") for name, path in shared.items()}
+    return {
+        name: own[name] if own[name].is_file() else zipped[name] if zipped[name].is_file() else shared[name]
+        for name in names
+    }

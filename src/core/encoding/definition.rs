@@ -93,7 +93,7 @@ impl NumberFormat {
     }
 
     /// Returns the number of digits of fixed-width numbers; 0 for decimals, and for integers without a fixed width.
-    pub(super) fn width(&self) -> u8 {
+    pub(crate) fn width(&self) -> u8 {
         match self {
             NumberFormat::Index { width, .. }
             | NumberFormat::Integer { width, .. }

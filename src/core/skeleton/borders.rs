@@ -82,12 +82,18 @@ fn parts(skeleton: &Skeleton, parts: &[Part], after: &[Lead]) -> Result<(), Stri
         match part {
             Part::Slot(slot) => check_slot(skeleton, *slot, &behind)?,
             // Where an item writes its word again, the word is known.
-            Part::Item { text: ItemText::Word, items } if !parts[..at].contains(part) => {
+            Part::Item { text: ItemText::Word, items }
+                if !parts[..at].contains(part) && !skeleton.are_pieces(*items) =>
+            {
                 let is_text = |lead: &Lead| matches!(lead, Lead::Text(..) | Lead::End(_));
                 if !behind.iter().all(is_text) {
                     let name = &skeleton.items[*items].0;
                     return Err(format!("no text stands behind `{{{name}}}`, so its words have no end"));
                 }
+            }
+            Part::Item { text: ItemText::Rest, items } if !skeleton.are_pieces(*items) => {
+                let name = &skeleton.items[*items].0;
+                return Err(format!("`{{{name}.rest}}`: only the pieces of a SMILES have a rest"));
             }
             Part::Each(each) => check_loop(skeleton, each, &behind)?,
             _ => {}
@@ -124,7 +130,8 @@ fn check_loop(skeleton: &Skeleton, each: &Repetition, behind: &[Lead]) -> Result
         let bytes = first_bytes(&first);
         vec![Lead::Text(each.between.clone(), bytes)]
     };
-    for one in &again {
+    // The number of pieces is known before they are read.
+    for one in again.iter().filter(|_| !skeleton.are_pieces(each.items)) {
         for other in behind {
             if one.may_begin_like(other) {
                 let name = &skeleton.items[each.items].0;
@@ -191,6 +198,9 @@ impl Lead {
     }
 }
 
+/// The bytes with which pieces of a SMILES begin whose atoms have brackets.
+const SMILES_BYTES: &[u8] = b"[]()-=#$:/\\~.%0123456789";
+
 /// Returns how a text of these parts may begin, with `after` behind them.
 pub(super) fn leads(skeleton: &Skeleton, parts: &[Part], after: &[Lead]) -> Vec<Lead> {
     let Some((first, rest)) = parts.split_first() else { return after.to_vec() };
@@ -202,6 +212,13 @@ pub(super) fn leads(skeleton: &Skeleton, parts: &[Part], after: &[Lead]) -> Vec<
         Part::Slot(slot) => {
             let dfa = skeleton.slots[*slot].dfa();
             vec![Lead::Bytes(dfa.bytes(dfa.start()).collect())]
+        }
+        Part::Item { items, text: ItemText::Word } if skeleton.are_pieces(*items) => {
+            vec![Lead::Bytes(SMILES_BYTES.iter().copied().collect())]
+        }
+        Part::Item { text: ItemText::Rest, .. } => {
+            let piece = Lead::Bytes(SMILES_BYTES.iter().copied().collect());
+            [vec![piece], leads(skeleton, rest, after)].concat()
         }
         Part::Item { text: ItemText::Word | ItemText::Sum | ItemText::Reduced, .. } => {
             vec![Lead::Bytes((b'A'..=b'Z').collect())]

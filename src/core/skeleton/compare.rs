@@ -50,7 +50,8 @@ impl Comparison<'_> {
         }
         let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
         read.iter().for_each(|item| *counts.entry(&item.word).or_default() += 1);
-        let one: BTreeMap<&str, u32> = known.words.iter().map(|word| &**word).zip(known.counts()).collect();
+        let mut one: BTreeMap<&str, u32> = BTreeMap::new();
+        known.words.iter().zip(known.counts()).for_each(|(word, n)| *one.entry(word).or_default() += n);
         let total: u32 = one.values().sum();
         if !are_proportional(&counts, &one) {
             let (shown, wanted) = (formula(&counts), formula(&one));
@@ -130,6 +131,7 @@ impl Items {
             ItemText::Units => (divisor * times).to_string(),
             // These stand in loops, where they are known from the item.
             ItemText::Word | ItemText::Index(_) => String::new(),
+            ItemText::Rest => self.rest.as_deref().unwrap_or_default().to_owned(),
         }
     }
 }

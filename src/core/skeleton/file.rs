@@ -7,23 +7,15 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::prompt::{LONGEST_WORD, Source};
-use super::slot::{Number, Sign, Slot, SlotKind, power};
+use super::prompt::Source;
+use super::slot::{LONGEST_WORD, Slot, SlotKind};
+use super::slot_file::{EncodedSlot, SlotFile, WordsFile};
 use super::template::{Names, Part, Repetition};
 use super::{Geometry, Skeleton, borders};
-use crate::chem::elements;
+use crate::encoding::{Encoding, Slots};
 
 /// The value of `schema`.
 pub(super) const SKELETON_SCHEMA: &str = "drift.skeleton/1";
-
-/// The most words of a slot.
-const MOST_WORDS: usize = 4_096;
-
-/// The most decimals of a number.
-const MOST_DECIMALS: u8 = 12;
-
-/// The largest magnitude of a number, in units of its last decimal.
-const LARGEST: f64 = 1e15;
 
 /// The fields of a file.
 #[derive(Deserialize)]
@@ -45,6 +37,7 @@ struct SkeletonFile {
     geometry: Option<Geometry<String>>,
     #[serde(default)]
     one_text: bool,
+    prompt: Option<String>,
 }
 
 fn no_end() -> Vec<String> {
@@ -69,190 +62,64 @@ struct EachFile {
     between: String,
 }
 
-/// A kind of a slot.
-#[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-enum SlotFile {
-    Decimal {
-        decimals: u8,
-        least_decimals: Option<u8>,
-        low: f64,
-        high: f64,
-        #[serde(default)]
-        width: u8,
-        #[serde(default)]
-        sign: Sign,
-        #[serde(default)]
-        minus_zero: bool,
-    },
-    Integer {
-        low: f64,
-        high: f64,
-        #[serde(default)]
-        width: u8,
-        #[serde(default)]
-        sign: Sign,
-        #[serde(default)]
-        minus_zero: bool,
-    },
-    Bins {
-        low: f64,
-        step: f64,
-        bins: u32,
-        #[serde(default)]
-        width: u8,
-    },
-    Codes {
-        alphabet: String,
-        width: u8,
-    },
-    Words {
-        words: WordsFile,
-    },
-}
-
-enum WordsFile {
-    /// `elements`
-    Named(String),
-    Listed(Vec<String>),
-}
-
-impl SlotFile {
-    fn kind(self) -> Result<SlotKind, String> {
-        Ok(match self {
-            SlotFile::Decimal { decimals, least_decimals, low, high, width, sign, minus_zero } => {
-                let least_decimals = least_decimals.unwrap_or(decimals);
-                if decimals > MOST_DECIMALS || least_decimals > decimals {
-                    return Err(format!(
-                        "`decimals` are at most {MOST_DECIMALS}, and at least `least_decimals`"
-                    ));
-                }
-                let (low, high) = (units("low", low, decimals)?, units("high", high, decimals)?);
-                let (width, bins) = (checked_width(width)?, None);
-                SlotKind::Number(Number {
-                    least_decimals,
-                    decimals,
-                    low,
-                    high,
-                    width,
-                    sign,
-                    minus_zero,
-                    bins,
-                })
-            }
-            SlotFile::Integer { low, high, width, sign, minus_zero } => {
-                let (decimals, least_decimals) = (0, None);
-                SlotFile::Decimal { decimals, least_decimals, low, high, width, sign, minus_zero }.kind()?
-            }
-            SlotFile::Bins { low, step, bins, width } => {
-                if bins == 0 || !low.is_finite() || !step.is_finite() || step <= 0.0 {
-                    return Err("`bins` and `step` are above 0".to_owned());
-                }
-                SlotKind::Number(Number {
-                    least_decimals: 0,
-                    decimals: 0,
-                    low: 0,
-                    high: i64::from(bins) - 1,
-                    width: checked_width(width)?,
-                    sign: Sign::Minus,
-                    minus_zero: false,
-                    bins: Some([low, step]),
-                })
-            }
-            SlotFile::Codes { alphabet, width } => codes(&alphabet, width)?,
-            SlotFile::Words { words } => SlotKind::Words(words.list()?),
-        })
-    }
-}
-
-/// Codes of these characters.
-fn codes(alphabet: &str, width: u8) -> Result<SlotKind, String> {
-    let mut characters = alphabet.as_bytes().to_vec();
-    characters.sort_unstable();
-    characters.dedup();
-    let is_plain = alphabet.bytes().all(|byte| byte.is_ascii_graphic());
-    if characters.len() != alphabet.len() || alphabet.is_empty() || !is_plain {
-        return Err("`alphabet` lists each of its characters once, and all are ASCII".to_owned());
-    }
-    if !(1..=32).contains(&width) {
-        return Err("`width` is 1 to 32".to_owned());
-    }
-    Ok(SlotKind::Codes { alphabet: characters.into(), width })
-}
-
-impl WordsFile {
-    fn list(self) -> Result<Vec<String>, String> {
-        let words = match self {
-            WordsFile::Named(name) if name == "elements" => {
-                (1..=118).filter_map(elements::symbol).map(str::to_owned).collect()
-            }
-            WordsFile::Named(name) => return Err(format!("`words` is a list, or `elements`, not `{name}`")),
-            WordsFile::Listed(words) => words,
-        };
-        let is_wrong = |word: &String| word.is_empty() || word.len() > LONGEST_WORD || word.contains('\n');
-        if words.is_empty() || words.len() > MOST_WORDS || words.iter().any(is_wrong) {
-            return Err(format!(
-                "`words` are 1 to {MOST_WORDS} words of 1 to {LONGEST_WORD} bytes on a line"
-            ));
-        }
-        Ok(words)
-    }
-}
-
-fn checked_width(width: u8) -> Result<u8, String> {
-    if width > 18 { Err("`width` is at most 18 digits".to_owned()) } else { Ok(width) }
-}
-
-/// Returns a bound in units of the last decimal.
-fn units(field: &str, value: f64, decimals: u8) -> Result<i64, String> {
-    let scaled = value * power(decimals) as f64;
-    // A bound is written with few decimals, and the product of a double with a power of ten is off by less than this.
-    if !value.is_finite() || scaled.abs() > LARGEST {
-        return Err(format!("`{field}` {value} is too large for {decimals} decimals"));
-    }
-    if (scaled - scaled.round()).abs() > 1e-6 * scaled.abs().max(1.0) {
-        return Err(format!("`{field}` {value} has more than {decimals} decimals"));
-    }
-    Ok(scaled.round() as i64)
-}
-
 impl Skeleton {
     /// Reads a file's content.
     ///
     /// # Errors
     /// What is wrong and where in the file; not the file's name.
     pub(super) fn parse(json: &[u8]) -> Result<Self, String> {
+        Skeleton::read(json, None)
+    }
+
+    /// Reads a file's content, with another encoding in place of its own.
+    ///
+    /// # Errors
+    /// As [`Skeleton::parse`], or if the encoding is unknown or the skeleton has none.
+    pub(super) fn encoded(json: &[u8], encoding: &str) -> Result<Self, String> {
+        let known =
+            encoding.parse().map_err(|problem: String| format!("encoding `{encoding}`: {problem}"))?;
+        let skeleton = Skeleton::read(json, Some(known))?;
+        Ok(Skeleton { name: format!("{}:{encoding}", skeleton.name), ..skeleton })
+    }
+
+    fn read(json: &[u8], encoding: Option<Encoding>) -> Result<Self, String> {
         let text = std::str::from_utf8(json).map_err(|_| "it is not UTF-8".to_owned())?;
         let file: SkeletonFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let skeleton = file.skeleton()?;
+        let skeleton = file.skeleton(encoding)?;
         borders::check(&skeleton)?;
         Ok(skeleton)
     }
 }
 
 impl SkeletonFile {
-    fn skeleton(self) -> Result<Skeleton, String> {
+    fn skeleton(self, encoding: Option<Encoding>) -> Result<Skeleton, String> {
         if self.schema != SKELETON_SCHEMA {
             return Err(format!("`schema` is `{}`, not `{SKELETON_SCHEMA}`", self.schema));
         }
-        let slots = self
-            .slots
-            .0
-            .into_iter()
-            .map(|(name, kinds)| slot(name, kinds))
-            .collect::<Result<Vec<Slot>, String>>()?;
+        let FileSlots { slots, encoded, behind } = FileSlots::of(self.slots, encoding)?;
         let mut items = Vec::new();
-        for (name, OneOrMore(sources)) in self.items.0 {
+        for (name, OneOrMore(mut sources)) in self.items.0 {
+            sources.iter_mut().for_each(|source| source.place_behind(behind));
             if sources.is_empty() {
                 return Err(format!("items `{name}`: there is no source"));
             }
-            let checked = sources.iter().try_for_each(Source::check);
+            let checked = sources.iter().try_for_each(|source| source.check(sources.len()));
             checked.map_err(|problem| format!("items `{name}`: {problem}"))?;
             items.push((name, sources));
         }
         let item_names: Vec<String> = items.iter().map(|(name, _)| name.clone()).collect();
         check_names(slots.iter().map(|slot| &slot.name).chain(&item_names).chain(&self.fields))?;
-        let names = Names { slots: &slots, items: &item_names, fields: &self.fields, around: None };
+        let names = Names {
+            slots: &slots,
+            encoded: &encoded,
+            items: &item_names,
+            fields: &self.fields,
+            around: None,
+        };
+        let prompt = self.prompt.map(|prompt| names.parts(&prompt)).transpose()?;
+        if prompt.iter().flatten().any(|part| !matches!(part, Part::Text(_) | Part::Field(_))) {
+            return Err("`prompt` holds texts and fields alone".to_owned());
+        }
         let mut parts = Vec::new();
         for part in self.text {
             match part {
@@ -277,8 +144,37 @@ impl SkeletonFile {
             parts,
             ends: self.ends,
             geometry,
-            one_text: self.one_text,
+            one_text: self.one_text || prompt.is_some(),
+            prompt,
         })
+    }
+}
+
+/// The slots of a file.
+struct FileSlots {
+    slots: Vec<Slot>,
+    /// Those of encodings, and behind what they stand.
+    encoded: Vec<EncodedSlot>,
+    behind: Slots,
+}
+
+impl FileSlots {
+    /// Returns the slots, perhaps with another encoding in place of their own.
+    fn of(entries: OrderedEntries<OneOrMore<SlotFile>>, encoding: Option<Encoding>) -> Result<Self, String> {
+        let (mut slots, mut encoded, mut behind) = (Vec::new(), Vec::new(), Slots::Atoms);
+        for (name, kinds) in entries.0 {
+            let [SlotFile::Encoding { encoding: own }] = &kinds.0[..] else {
+                slots.push(slot(name, kinds)?);
+                continue;
+            };
+            let encoding = encoding.unwrap_or(*own);
+            behind = behind.max(encoding.slots());
+            encoded.push(EncodedSlot::add(name, encoding, &mut slots)?);
+        }
+        if encoding.is_some() && encoded.is_empty() {
+            return Err("no slot has an encoding that another could replace".to_owned());
+        }
+        Ok(FileSlots { slots, encoded, behind })
     }
 }
 

@@ -14,11 +14,13 @@ mod alternatives;
 mod borders;
 mod compare;
 mod file;
+mod formula;
 mod places;
 pub mod prompt;
 mod read;
 pub mod reading;
 pub mod slot;
+mod slot_file;
 pub mod template;
 
 use std::path::Path;
@@ -56,6 +58,8 @@ pub struct Skeleton {
     pub geometry: Option<Geometry<usize>>,
     /// Whether prompt and answer are tokenized as one text.
     pub one_text: bool,
+    /// The text of the prompt: texts and fields; `None` if a prompt brings it, or is a text of its own.
+    pub prompt: Option<Vec<Part>>,
 }
 
 /// The slots of a geometry.
@@ -71,7 +75,8 @@ pub struct Geometry<S> {
 }
 
 /// The skeletons inside of drift: their names and files.
-pub const BUILT_IN: [(&str, &str); 8] = [
+pub const BUILT_IN: [(&str, &str); 9] = [
+    ("enriched-smiles", include_str!("builtin/enriched-smiles.json")),
     ("crystal-text", include_str!("builtin/crystal-text.json")),
     ("simple-cif", include_str!("builtin/simple-cif.json")),
     ("cif-p1", include_str!("builtin/cif-p1.json")),
@@ -86,24 +91,36 @@ pub const BUILT_IN: [(&str, &str); 8] = [
 const MAX_BYTES: u64 = 1 << 20;
 
 impl Skeleton {
-    /// Returns the skeleton of a name or a file.
+    /// Returns the skeleton of a name or a file. A name may have an encoding of coordinates behind a colon:
+    /// `enriched-smiles:stripped-3`.
     ///
     /// # Errors
     /// If it is neither, or the file is no skeleton; the message names the place in the file.
     pub fn load(name: &Path) -> Result<Self> {
-        let known = BUILT_IN.iter().find(|(known, _)| name.as_os_str() == *known);
+        let refused =
+            |problem: String| Error::input(name.display(), problem, "docs/skeletons.md describes the file");
+        let shown = name.to_string_lossy();
+        if let Some((own, encoding)) = shown.split_once(':')
+            && let Some((_, json)) = BUILT_IN.iter().find(|(known, _)| own == *known)
+        {
+            return Skeleton::encoded(json.as_bytes(), encoding).map_err(refused);
+        }
+        let known = BUILT_IN.iter().find(|(known, _)| shown == *known);
         let json = match known {
             Some((_, json)) => json.as_bytes().to_vec(),
-            None if !name.exists() && !name.to_string_lossy().contains(['.', '/']) => {
+            None if !name.exists() && !shown.contains(['.', '/']) => {
                 let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
                 let remedy = format!("give a file, or one of {}", names.join(", "));
                 return Err(Error::input(name.display(), "no skeleton has this name", remedy));
             }
             None => io::read_to_limit(name, MAX_BYTES)?,
         };
-        let refused =
-            |problem: String| Error::input(name.display(), problem, "docs/skeletons.md describes the file");
         Skeleton::parse(&json).map_err(refused)
+    }
+
+    /// Returns whether items are the pieces of a SMILES, whose words and number are known.
+    pub(crate) fn are_pieces(&self, items: usize) -> bool {
+        matches!(self.items[items].1[..], [Source::Pieces { .. }])
     }
 
     /// Returns whether there may be no item of these.

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::Skeleton;
 use super::borders::{Lead, ends, leads};
-use super::template::{Part, Repetition};
+use super::prompt::Source;
+use super::template::{ItemText, Part, Repetition};
+use crate::encoding::Slots;
 
 /// The characters that may stand beside a place, all ASCII, and nothing at the border of a text; `None` for any.
 pub type Neighbours = Option<BTreeSet<Option<u8>>>;
@@ -79,10 +81,18 @@ impl Skeleton {
                     }));
                     [TextEnd::behind(Some((b'0'..=b'9').map(Some).collect()))].into()
                 }
+                Part::Item { items, text: ItemText::Word } if self.ends_with_atoms(*items) => {
+                    [TextEnd::behind(Some([Some(b']')].into()))].into()
+                }
                 Part::Slot(_) | Part::Field(_) | Part::Item { .. } => [TextEnd::behind(None)].into(),
             };
         }
         before
+    }
+
+    /// Returns whether items are pieces of a SMILES that each end with an atom.
+    fn ends_with_atoms(&self, items: usize) -> bool {
+        matches!(self.items[items].1[..], [Source::Pieces { behind: Slots::Atoms, .. }])
     }
 
     fn places_in_loop(

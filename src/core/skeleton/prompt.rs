@@ -6,14 +6,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Skeleton;
-use crate::chem::{AtomLimit, Isotopes, Molecule, elements};
+use super::formula::{MOST_ITEMS, formula, rows};
+use super::slot::LONGEST_WORD;
+use super::template::Part;
+use crate::chem::{AtomLimit, Isotopes, Molecule, SmilesError, elements};
+use crate::encoding::Slots;
 use crate::error::{Error, Result, excerpt};
-
-/// The most items of a prompt: as many atoms as drift reads of a SMILES.
-pub const MOST_ITEMS: u32 = 1_000_000;
-
-/// The most bytes of a word, and of the texts between words.
-pub(super) const LONGEST_WORD: usize = 64;
+use crate::text::skeleton;
 
 /// The most heavy atoms of a SMILES that is only read.
 const MOST_HEAVY: usize = 100_000;
@@ -52,6 +51,15 @@ pub enum Source {
         #[serde(default)]
         hydrogens: bool,
     },
+    /// A field with a SMILES: its text in pieces, each up to a place of coordinates, as enriched SMILES has them. Bare atoms get
+    /// brackets.
+    Pieces {
+        /// The field.
+        field: String,
+        /// Behind what coordinates stand: as the encoding of the skeleton says.
+        #[serde(skip, default = "atoms")]
+        behind: Slots,
+    },
     /// A field with the number of items.
     Count {
         /// The field.
@@ -66,6 +74,10 @@ pub enum Source {
     },
 }
 
+fn atoms() -> Slots {
+    Slots::Atoms
+}
+
 fn once() -> [u32; 2] {
     [1, 1]
 }
@@ -77,12 +89,25 @@ pub enum Order {
     /// That of the prompt.
     #[default]
     Given,
+    /// That of the prompt; the elements of a formula as often as they stand in it, `CH3CH2OH` as `C H H H C H H O H`.
+    Rows,
     /// Any.
     Any,
 }
 
 impl Source {
-    pub(super) fn check(&self) -> std::result::Result<(), String> {
+    /// Puts the pieces of a SMILES before coordinates that stand there.
+    pub(super) fn place_behind(&mut self, slots: Slots) {
+        if let Source::Pieces { behind, .. } = self {
+            *behind = slots;
+        }
+    }
+
+    /// Checks one of so many sources.
+    pub(super) fn check(&self, sources: usize) -> std::result::Result<(), String> {
+        if matches!(self, Source::Pieces { .. }) && sources > 1 {
+            return Err("`pieces` is the only source of its items".to_owned());
+        }
         let (least, most, limit) = match self {
             Source::Formula { times, .. } => (times[0].max(1), times[1], MOST_TIMES),
             Source::Between { least, most } => (*least, *most, MOST_ITEMS),
@@ -100,6 +125,7 @@ impl Source {
             Source::List { field, .. }
             | Source::Formula { field, .. }
             | Source::Smiles { field, .. }
+            | Source::Pieces { field, .. }
             | Source::Count { field } => Some(field),
             Source::Between { .. } => None,
         }
@@ -113,6 +139,8 @@ pub struct Items {
     pub words: Vec<Box<str>>,
     /// How items are arranged.
     pub arrangement: Arrangement,
+    /// The text behind the last piece of a SMILES, if items are such pieces: then texts have exactly these words.
+    pub rest: Option<Box<str>>,
 }
 
 /// How items are arranged.
@@ -148,15 +176,30 @@ impl Items {
             })
         });
         let sequence: Vec<u32> = sequence.collect();
-        if order == Order::Given {
-            return Items { words: list, arrangement: Arrangement::Sequence(sequence) };
+        if order != Order::Any {
+            return Items { words: list, arrangement: Arrangement::Sequence(sequence), rest: None };
         }
         let mut counts = vec![0; list.len()];
         sequence.iter().for_each(|word| counts[*word as usize] += 1);
         Items {
             words: list,
             arrangement: Arrangement::Composition { counts, times: [1, 1], any_order: true },
+            rest: None,
         }
+    }
+
+    /// Returns a number of items without words between two.
+    fn between(least: u32, most: u32) -> Self {
+        Items { words: Vec::new(), arrangement: Arrangement::Number { least, most }, rest: None }
+    }
+
+    /// Returns the pieces of a SMILES.
+    fn pieces(smiles: &str, behind: Slots) -> std::result::Result<Self, SmilesError> {
+        let enriched = skeleton::from_smiles(smiles)?;
+        let enriched = skeleton::placed(&enriched, behind);
+        let (pieces, rest) = enriched.rsplit_once("<>").unwrap_or_default();
+        let items = Items::new(pieces.split("<>").map(str::to_owned), Order::Given);
+        Ok(Items { rest: Some(rest.into()), ..items })
     }
 
     /// Returns the least and the largest multiple of [`Items::counts`].
@@ -201,6 +244,8 @@ pub struct Bound<'s> {
     pub items: Vec<Items>,
     /// By index of the skeleton's fields, their texts.
     pub fields: Vec<String>,
+    /// The text of the prompt, if the skeleton says what it is.
+    pub prompt: Option<String>,
 }
 
 impl Skeleton {
@@ -231,7 +276,8 @@ impl Skeleton {
                 }
             });
         }
-        Ok(Bound { skeleton: self, items, fields })
+        let prompt = self.prompt.as_deref().map(|parts| filled(parts, &fields));
+        Ok(Bound { skeleton: self, items, fields, prompt })
     }
 }
 
@@ -247,13 +293,11 @@ impl Source {
         let value = self.field().and_then(|field| data.get(field)).unwrap_or(&Value::Null);
         let wrong = |needed: &str| self.wrong(value, place, needed);
         let items = match self {
-            Source::Between { least, most } => {
-                Items { words: Vec::new(), arrangement: Arrangement::Number { least: *least, most: *most } }
-            }
+            Source::Between { least, most } => Items::between(*least, *most),
             Source::Count { .. } => {
                 let count = value.as_u64().filter(|count| *count <= MOST_ITEMS.into());
                 let count = count.ok_or_else(|| wrong("the number of items"))? as u32;
-                Items { words: Vec::new(), arrangement: Arrangement::Number { least: count, most: count } }
+                Items::between(count, count)
             }
             Source::List { order, .. } => {
                 let words = value.as_array().and_then(|list| {
@@ -268,11 +312,18 @@ impl Source {
                     smiles_words(smiles, *hydrogens).ok_or_else(|| wrong("a SMILES that RDKit reads"))?;
                 Items::new(words.into_iter(), Order::Given)
             }
+            Source::Pieces { behind, .. } => {
+                let smiles = value.as_str().ok_or_else(|| wrong("a SMILES"))?;
+                return Items::pieces(smiles, *behind)
+                    .map_err(|problem| Error::input(place, problem, "give a SMILES"));
+            }
             Source::Formula { times, order, .. } => {
-                let counts = formula(value).ok_or_else(|| wrong("a formula such as Na2Cl2"))?;
+                let counts = if *order == Order::Rows { rows(value) } else { formula(value) };
+                let counts = counts.ok_or_else(|| wrong("a formula such as Na2Cl2"))?;
                 let (words, counts): (Vec<Box<str>>, Vec<u32>) = counts.into_iter().unzip();
                 let any_order = *order == Order::Any;
-                Items { words, arrangement: Arrangement::Composition { counts, times: *times, any_order } }
+                let arrangement = Arrangement::Composition { counts, times: *times, any_order };
+                Items { words, arrangement, rest: None }
             }
         };
         if !items.words.iter().all(|word| is_word(word)) {
@@ -284,6 +335,16 @@ impl Source {
             _ => Ok(items),
         }
     }
+}
+
+/// Returns the text of a prompt, which has texts and fields alone.
+fn filled(parts: &[Part], fields: &[String]) -> String {
+    let texts = parts.iter().map(|part| match part {
+        Part::Text(text) => text,
+        Part::Field(field) => fields[*field].as_str(),
+        _ => "",
+    });
+    texts.collect()
 }
 
 fn is_word(word: &str) -> bool {
@@ -304,104 +365,9 @@ fn smiles_words(smiles: &str, hydrogens: bool) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Returns the elements of a formula with their numbers, in the order in which they first occur.
-fn formula(value: &Value) -> Option<Vec<(Box<str>, u32)>> {
-    let mut counts = Vec::new();
-    match value {
-        Value::String(text) => {
-            let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-            if add_formula(text.as_bytes(), 1, 0, &mut counts)? != text.len() {
-                return None;
-            }
-        }
-        Value::Object(map) => {
-            for (element, count) in map {
-                let whole = count
-                    .as_f64()
-                    .filter(|n| n.fract() == 0.0 && (1.0..=f64::from(MOST_ITEMS)).contains(n))?;
-                add(&mut counts, element, whole as u32)?;
-            }
-        }
-        _ => return None,
-    }
-    (!counts.is_empty()).then_some(counts)
-}
-
-/// The depth to which parentheses may be nested.
-const DEEPEST: usize = 8;
-
-/// Adds a formula, times a number, up to its end or a closing parenthesis; returns where it ends.
-fn add_formula(text: &[u8], times: u32, depth: usize, counts: &mut Vec<(Box<str>, u32)>) -> Option<usize> {
-    let mut at = 0;
-    while at < text.len() && text[at] != b')' {
-        if text[at] == b'(' {
-            // The group is read once for its length, and again with the number behind it.
-            let inner = &text[at + 1..];
-            let length = (depth < DEEPEST).then(|| add_formula(inner, 0, depth + 1, &mut Vec::new()))??;
-            if inner.get(length) != Some(&b')') {
-                return None;
-            }
-            at += length + 2;
-            let group_times = times.checked_mul(number(text, &mut at)?)?;
-            add_formula(inner, group_times, depth + 1, counts)?;
-            continue;
-        }
-        let end = at + 1 + text[at + 1..].iter().take_while(|byte| byte.is_ascii_lowercase()).count();
-        let element = std::str::from_utf8(&text[at..end]).ok()?;
-        at = end;
-        let count = number(text, &mut at)?;
-        add(counts, element, times.checked_mul(count)?)?;
-    }
-    Some(at)
-}
-
-/// Returns the number at a place, or 1.
-fn number(text: &[u8], at: &mut usize) -> Option<u32> {
-    let digits = text[*at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let number = std::str::from_utf8(&text[*at..*at + digits]).ok()?;
-    *at += digits;
-    if digits == 0 { Some(1) } else { number.parse().ok().filter(|n| (1..=MOST_ITEMS).contains(n)) }
-}
-
-fn add(counts: &mut Vec<(Box<str>, u32)>, element: &str, count: u32) -> Option<()> {
-    (elements::atomic_number(element).and_then(elements::symbol) == Some(element)).then_some(())?;
-    match counts.iter_mut().find(|(known, _)| **known == *element) {
-        Some((_, known)) => *known = known.checked_add(count).filter(|n| *n <= MOST_ITEMS)?,
-        None => counts.push((element.into(), count)),
-    }
-    Some(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn formulas_are_read_with_groups() {
-        let read = |text: &str| {
-            let counts = formula(&Value::String(text.to_owned()))?;
-            Some(
-                counts
-                    .iter()
-                    .map(|(element, count)| format!("{element}{count}"))
-                    .collect::<Vec<_>>()
-                    .join(" "),
-            )
-        };
-        assert_eq!(read("Na2Cl2").unwrap(), "Na2 Cl2");
-        assert_eq!(read("K1 P1 H2 O4").unwrap(), "K1 P1 H2 O4");
-        assert_eq!(read("KP(HO2)2").unwrap(), "K1 P1 H2 O4");
-        assert_eq!(read("Ba(NO3)2").unwrap(), "Ba1 N2 O6");
-        assert_eq!(read("Ca5((PO4)3(OH))1").unwrap(), "Ca5 P3 O13 H1");
-        for wrong in
-            ["", "Xx", "na", "Na0", "Na(", "Na)", "2Na", "Na2.5", "Na99999999999", "(((((((((Na)))))))))"]
-        {
-            assert_eq!(read(wrong), None, "{wrong}");
-        }
-        let map = serde_json::json!({"Na": 2.0, "Cl": 2});
-        assert_eq!(formula(&map).unwrap(), [("Na".into(), 2), ("Cl".into(), 2)]);
-        assert_eq!(formula(&serde_json::json!({"Na": 1.5})), None);
-    }
 
     #[test]
     fn a_smiles_has_the_atoms_that_rdkit_has() {

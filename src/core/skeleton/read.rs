@@ -6,7 +6,7 @@
 
 use super::borders::{Lead, ends, leads};
 use super::compare::Comparison;
-use super::prompt::Bound;
+use super::prompt::{Arrangement, Bound};
 use super::reading::{Fault, FaultKind, ReadItem, Reading};
 use super::slot::SlotFault;
 use super::template::{ItemText, Part, Repetition};
@@ -172,6 +172,10 @@ impl<'a> Reader<'a> {
                 let index = self.out.items[*items].len() as u32 - 1 + first;
                 self.fixed(&index.to_string())
             }
+            Part::Item { items, text: ItemText::Rest } => {
+                let bound = self.bound;
+                self.fixed(bound.items[*items].rest.as_deref().unwrap_or_default())
+            }
             Part::Item { items, text } => self.stated(*items, *text, rest),
             Part::Each(each) => {
                 let behind = leads(self.bound.skeleton, rest, after);
@@ -247,7 +251,7 @@ impl<'a> Reader<'a> {
         }
         self.at += text.len();
         if let Some(value) = definition.value(text) {
-            self.out.values.push((slot, value));
+            self.out.values.push((slot - definition.axis, value));
         }
         if let Some(item) = self.current.and_then(|items| self.out.items[items].last_mut()) {
             item.texts.push_str(text);
@@ -263,6 +267,11 @@ impl<'a> Reader<'a> {
             let word = known.word.clone();
             return self.fixed(&word);
         }
+        if let Some(piece) = self.piece(items) {
+            let written = self.fixed(piece);
+            self.out.items[items].last_mut().into_iter().for_each(|item| item.word = piece.to_owned());
+            return written;
+        }
         if until == rest.len() && !rest.contains(char::is_whitespace) {
             return Err(self.cut("within an item"));
         }
@@ -277,6 +286,15 @@ impl<'a> Reader<'a> {
         }
         self.at += until;
         Ok(())
+    }
+
+    /// Returns the word of the item that is being read, if items are the pieces of a SMILES.
+    fn piece(&self, items: usize) -> Option<&'a str> {
+        let known = &self.bound.items[items];
+        let (Arrangement::Sequence(sequence), Some(_)) = (&known.arrangement, &known.rest) else {
+            return None;
+        };
+        Some(&known.words[*sequence.get(self.out.items[items].len() - 1)? as usize])
     }
 
     /// Reads what a text states of its items before it lists them.
@@ -342,6 +360,10 @@ impl<'a> Reader<'a> {
     /// Returns whether the text goes on behind a loop, or ends.
     fn is_behind(&self, each: &Repetition, after: &[Lead]) -> bool {
         let rest = self.rest();
+        let known = &self.bound.items[each.items];
+        if known.rest.is_some() {
+            return rest.is_empty() || self.out.items[each.items].len() as u32 == known.range()[1];
+        }
         let is_first = self.out.items[each.items].is_empty();
         // A loop that must not be empty begins with an item, whatever follows it.
         rest.is_empty()

@@ -6,7 +6,10 @@ use std::collections::BTreeSet;
 
 use crate::encoding::language::{Languages, Node, StateId};
 use crate::encoding::parts::Digits;
-use crate::encoding::{Dfa, DfaState};
+use crate::encoding::{Dfa, DfaState, Encoding, Fixed, IntegersBelow, NumberFormat};
+
+/// The most bytes of a word, and of the texts between words.
+pub(super) const LONGEST_WORD: usize = 64;
 
 /// What stands before the digits of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -36,8 +39,24 @@ pub struct Number {
     pub sign: Sign,
     /// Whether zero may have a minus.
     pub minus_zero: bool,
-    /// The lower end and the step of bins, if the number is the index of a bin. Its value is the middle of the bin.
-    pub bins: Option<[f64; 2]>,
+    /// What it stands for.
+    pub meaning: Meaning,
+}
+
+/// What a number stands for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Meaning {
+    /// Itself.
+    Itself,
+    /// The middle of the bin with this index.
+    Bins {
+        /// The lower end of the first bin.
+        low: f64,
+        /// The width of a bin.
+        step: f64,
+    },
+    /// What an encoding writes so on an axis; nothing, if it writes codes.
+    Encoded(Encoding, usize),
 }
 
 /// How a slot may be written.
@@ -71,6 +90,8 @@ pub struct Slot {
     pub name: String,
     /// How it may be written: as any of these.
     pub kinds: Vec<SlotKind>,
+    /// Which of several numbers of a position it is; 0 if it is none of them, or all.
+    pub axis: usize,
     dfa: Dfa,
 }
 
@@ -80,6 +101,26 @@ pub(super) fn power(decimals: u8) -> i64 {
 }
 
 impl Number {
+    /// Returns the numbers of an encoding on an axis, as texts are generated.
+    pub(super) fn of(encoding: Encoding, axis: usize) -> Self {
+        let format = encoding.number();
+        let (low, high) = format.limits(axis);
+        let (decimals, width) = (encoding.decimals() as u8, format.width());
+        let most = i64::from(IntegersBelow::GENERATED.0) * power(decimals) - 1;
+        let is_decimal = matches!(format, NumberFormat::Decimal { .. });
+        Number {
+            least_decimals: if is_decimal { encoding.least_decimals() as u8 } else { 0 },
+            decimals,
+            low: if is_decimal { -most } else { low.into() },
+            high: if is_decimal { most } else { high.into() },
+            width,
+            sign: Sign::Minus,
+            // Encodings read zero with a sign, though they never write it.
+            minus_zero: encoding.is_signed(),
+            meaning: if is_decimal { Meaning::Itself } else { Meaning::Encoded(encoding, axis) },
+        }
+    }
+
     /// Returns the texts of the numbers; `None` if the range holds none.
     fn language(&self, languages: &mut Languages<u8>) -> Option<StateId> {
         let mut all = None;
@@ -147,9 +188,13 @@ impl Number {
     }
 
     /// Returns the value of one of its texts.
-    fn value(&self, text: &str) -> Option<f64> {
+    pub(super) fn value(&self, text: &str) -> Option<f64> {
         let number: f64 = text.parse().ok()?;
-        Some(self.bins.map_or(number, |[low, step]| low + (number + 0.5) * step))
+        match self.meaning {
+            Meaning::Itself => Some(number),
+            Meaning::Bins { low, step } => Some(low + (number + 0.5) * step),
+            Meaning::Encoded(encoding, axis) => encoding.number().angstrom(number as Fixed, axis),
+        }
     }
 }
 
@@ -186,7 +231,12 @@ impl Slot {
         if languages.reachable(root).len() >= usize::from(DfaState::MAX) {
             return Err("it has too many words".to_owned());
         }
-        Ok(Slot { name, kinds, dfa: Dfa::new(&languages, root) })
+        Ok(Slot { name, kinds, axis: 0, dfa: Dfa::new(&languages, root) })
+    }
+
+    /// This slot as that of an axis.
+    pub(super) fn on_axis(self, axis: usize) -> Self {
+        Slot { axis, ..self }
     }
 
     /// Returns the automaton of its texts.
@@ -261,7 +311,7 @@ impl SlotKind {
                     width => format!(" of {width} digits"),
                 };
                 match (number.least_decimals, number.decimals) {
-                    _ if number.bins.is_some() => format!("a bin{digits} {range}"),
+                    _ if matches!(number.meaning, Meaning::Bins { .. }) => format!("a bin{digits} {range}"),
                     (0, 0) => format!("an integer{digits} {range}"),
                     (1, 1) => format!("a number{digits} with 1 decimal {range}"),
                     (least, most) if least == most => {
@@ -279,8 +329,8 @@ mod tests {
     use super::*;
 
     fn number(least: u8, decimals: u8, low: i64, high: i64) -> Number {
-        let (width, sign, minus_zero, bins) = (0, Sign::Minus, false, None);
-        Number { least_decimals: least, decimals, low, high, width, sign, minus_zero, bins }
+        let (width, sign, minus_zero, meaning) = (0, Sign::Minus, false, Meaning::Itself);
+        Number { least_decimals: least, decimals, low, high, width, sign, minus_zero, meaning }
     }
 
     fn slot(number: Number) -> Slot {

@@ -1,6 +1,7 @@
 //! The text of a skeleton as parts: fixed text, slots, fields of the prompt, and loops over its items.
 
 use super::slot::Slot;
+use super::slot_file::EncodedSlot;
 
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +38,8 @@ pub enum ItemText {
     Reduced,
     /// That number: `2`.
     Units,
+    /// The text behind the last piece of a SMILES; may be empty.
+    Rest,
 }
 
 /// A loop over the items of a prompt.
@@ -53,6 +56,8 @@ pub struct Repetition {
 /// The names that a template may use.
 pub(super) struct Names<'n> {
     pub slots: &'n [Slot],
+    /// The slots of encodings.
+    pub encoded: &'n [EncodedSlot],
     pub items: &'n [String],
     pub fields: &'n [String],
     /// The items of the loop around the text, if there is one.
@@ -80,7 +85,10 @@ impl Names<'_> {
             let end = end.ok_or_else(|| format!("a single `{brace}` opens or closes nothing; double it"))?;
             add_text(&mut parts, &text);
             text.clear();
-            parts.push(self.named(&rest[..end])?);
+            match self.encoded.iter().find(|slot| slot.name == rest[..end]) {
+                Some(slot) => parts.extend(Names { encoded: &[], ..*self }.parts(&slot.template)?),
+                None => parts.push(self.named(&rest[..end])?),
+            }
             rest = &rest[end + 1..];
         }
         text.push_str(rest);
@@ -109,9 +117,10 @@ impl Names<'_> {
             ("sum", "0") => ItemText::Sum,
             ("reduced", "0") => ItemText::Reduced,
             ("units", "0") => ItemText::Units,
+            ("rest", "0") => ItemText::Rest,
             _ => {
                 return Err(format!(
-                    "`{{{name}}}`: items have `index`, `count`, `sum`, `reduced` and `units`"
+                    "`{{{name}}}`: items have `index`, `count`, `sum`, `reduced`, `units` and `rest`"
                 ));
             }
         };

@@ -63,7 +63,15 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::ids`].
     pub fn prompt_ids(&self, prompt: &str) -> Result<Vec<u32>> {
-        Ok(self.prompt_before(prompt, CONFORMER_OPEN)?.ids)
+        self.prompt_ids_before(prompt, &format!("{CONFORMER_OPEN}[C]<"))
+    }
+
+    /// Returns the ids of a prompt that a text follows which begins so, as [`Tokenizer::prompt_ids`].
+    ///
+    /// # Errors
+    /// As [`Tokenizer::ids`].
+    pub fn prompt_ids_before(&self, prompt: &str, begun: &str) -> Result<Vec<u32>> {
+        Ok(self.prompt_before(prompt, begun)?.ids)
     }
 
     /// Returns the ids of a prompt that an answer follows, if they are not those of the prompt alone, because a token crosses its end
@@ -72,7 +80,7 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::ids`].
     pub fn prompt_ids_apart(&self, prompt: &str, begun: &str) -> Result<Option<Vec<u32>>> {
-        let PromptBefore { ids, alone } = self.prompt_before(prompt, begun)?;
+        let PromptBefore { ids, alone } = self.prompt_before(prompt, &format!("{begun}[C]<"))?;
         Ok((ids != alone).then_some(ids))
     }
 
@@ -82,7 +90,7 @@ impl Tokenizer {
         // A suffix of the post-processor is left out, because it would end the text before the answer.
         let before = whole.windows(ids.len().max(1)).position(|window| window == ids).unwrap_or(0);
         // The prompt's last tokens may depend on the text behind it, so the prompt is encoded with the beginning of an answer.
-        let mut tokens = self.tokens(&format!("{prompt}{begun}[C]<"))?;
+        let mut tokens = self.tokens(&format!("{prompt}{begun}"))?;
         tokens.retain(|token| token.end <= prompt.len());
         let prefix = &whole[..before];
         let behind: Vec<u32> = tokens.iter().map(|token| token.id).collect();

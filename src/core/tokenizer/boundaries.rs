@@ -62,7 +62,7 @@ pub struct TokenBoundaries {
     /// The smallest token that joins a digit with a character at the border of a number.
     crossing: Option<String>,
     /// Added tokens in brackets that consist of SMILES characters but are not atoms. Texts with such a token are not counted by
-    /// tables.
+    /// tables. Of [`TokenBoundaries::within`]: all added tokens that texts may hold.
     watched: Vec<Box<[u8]>>,
     /// The scores of a Unigram model.
     scores: Option<Scores>,
@@ -142,7 +142,16 @@ impl TokenBoundaries {
         for a in &unknown {
             unknown.iter().for_each(|b| joined[usize::from(**a) * 128 + usize::from(**b)] = true);
         }
-        TokenBoundaries { joined, crossing: None, watched: Vec::new(), scores: None }
+        let inside = |bytes: &[u8]| bytes.iter().all(|byte| alphabet.contains(byte));
+        let added =
+            spellings.of_added().map(|token| token.1).filter(|bytes| bytes.len() > 2 && inside(bytes));
+        let watched = added.map(Box::from).collect();
+        TokenBoundaries { joined, crossing: None, watched, scores: None }
+    }
+
+    /// Returns whether a text ends with an added token, which is matched before the model runs, so that nothing joins it.
+    pub(crate) fn ends_added(&self, text: &str) -> bool {
+        self.watched.iter().any(|content| text.as_bytes().ends_with(content))
     }
 
     fn add(&mut self, token: &str, beside: &AdjacentCharacters) {

@@ -138,8 +138,14 @@ impl Tokenizer {
         }
         let file = TokenizerFile::find(path)?;
         let io::FileContent { bytes, source } = io::read_whole(&file.path, MAX_TOKENIZER_BYTES, job)?;
-        let mut inner =
-            parsed(&source, &bytes).map_err(|error| file.other_format(&bytes).unwrap_or(error))?;
+        let (mut inner, bytes) = match parsed(&source, &bytes) {
+            Ok(inner) => (inner, bytes),
+            Err(error) => {
+                let json = file.of_words(&bytes)?;
+                let json = json.ok_or_else(|| file.other_format(&bytes).unwrap_or(error))?;
+                (parsed(&source, &json)?, json)
+            }
+        };
         let companions = file.folder().map(CompanionFiles::read).transpose()?;
         let completed = match companions {
             Some(companions) => caught(|| companions.complete(&mut inner, &bytes, &source))

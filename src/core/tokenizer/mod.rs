@@ -29,6 +29,7 @@ mod special_tokens;
 mod spellings;
 pub mod tables;
 mod tokenizer_file;
+mod words;
 mod writable;
 
 pub(crate) use answer::SOME_PROMPT;

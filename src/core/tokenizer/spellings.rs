@@ -29,6 +29,8 @@ pub(crate) struct TokenSpellings {
     unknown: Option<u32>,
     /// Whether the tokenizer adds a space before a text.
     pub adds_space: bool,
+    /// Whether it adds one behind each added token.
+    spaces_behind_added: bool,
 }
 
 impl TokenSpellings {
@@ -68,6 +70,7 @@ impl TokenSpellings {
             added: inner.get_added_tokens_decoder().keys().copied().collect(),
             unknown,
             adds_space: false,
+            spaces_behind_added: false,
         };
         let letters = byte_letters();
         for (token, id) in inner.get_vocab(true) {
@@ -87,6 +90,14 @@ impl TokenSpellings {
         }
         let first = tokenizer.ids("0")?.first().and_then(|id| spellings.bytes(*id).first());
         spellings.adds_space = first == Some(&b' ');
+        let some = spellings
+            .of_added()
+            .find_map(|(_, bytes)| std::str::from_utf8(bytes).ok().filter(|text| !text.is_empty()));
+        if let Some(added) = some {
+            let ids = tokenizer.ids(&format!("{added}0"))?;
+            spellings.spaces_behind_added =
+                ids.get(1).is_some_and(|id| spellings.bytes(*id).starts_with(b" "));
+        }
         Ok(Ok(spellings))
     }
 
@@ -120,16 +131,25 @@ impl TokenSpellings {
         self.unknown == Some(id)
     }
 
-    /// Returns where each of a text's tokens begins, in bytes of the text, and where the last one ends. A first token with nothing but
-    /// the space that the tokenizer adds begins and ends at 0. Offsets of `tokenizers` leave spaces out if the tokenizer trims them.
+    /// Returns where each of a text's tokens begins, in bytes of the text, and where the last one ends. A token with nothing but
+    /// a space that the tokenizer adds begins and ends at the same place. Offsets of `tokenizers` leave spaces out if the tokenizer trims them.
     pub(crate) fn offsets(&self, ids: &[u32]) -> Vec<usize> {
-        let mut written = 0;
+        let (mut written, mut is_behind) = (0, false);
         let mut offsets = vec![0];
         for id in ids {
-            written += self.bytes(*id).len();
-            offsets.push(written.saturating_sub(usize::from(self.adds_space)));
+            written += self.bytes_behind(*id, is_behind).len();
+            is_behind = self.added.contains(id);
+            offsets
+                .push(written.saturating_sub(usize::from(self.adds_space && !self.added.contains(&ids[0]))));
         }
         offsets
+    }
+
+    /// Returns the bytes of a token, behind an added token without the space that the tokenizer adds there.
+    fn bytes_behind(&self, id: u32, is_behind_added: bool) -> &[u8] {
+        let bytes = self.bytes(id);
+        let is_spaced = is_behind_added && self.spaces_behind_added && !self.added.contains(&id);
+        bytes.strip_prefix(b" ").filter(|_| is_spaced).unwrap_or(bytes)
     }
 
     /// Returns the ids of the tokens that cover exactly the bytes from `from` to `to` of a text; `None` if a token crosses either border.
@@ -141,9 +161,22 @@ impl TokenSpellings {
         Some(&ids[first..last])
     }
 
+    /// Returns the ids of the tokens that end behind `from` and up to `to`; `None` if a token crosses `to`.
+    pub(crate) fn behind<'i>(&self, ids: &'i [u32], from: usize, to: usize) -> Option<&'i [u32]> {
+        let offsets = self.offsets(ids);
+        let first = offsets[1..].iter().position(|end| *end > from)?;
+        let last = offsets.iter().position(|offset| *offset == to)?;
+        Some(&ids[first..last])
+    }
+
     /// Returns the text of some ids, with a space that the tokenizer adds before it.
     pub(crate) fn text(&self, ids: &[u32]) -> Vec<u8> {
-        ids.iter().flat_map(|id| self.bytes(*id)).copied().collect()
+        let before = std::iter::once(false).chain(ids.iter().map(|id| self.added.contains(id)));
+        ids.iter()
+            .zip(before)
+            .flat_map(|(id, is_behind)| self.bytes_behind(*id, is_behind))
+            .copied()
+            .collect()
     }
 }
 

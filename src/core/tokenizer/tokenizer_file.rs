@@ -2,12 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use super::words;
 use crate::checkpoint::{CONFIG, ModelFolder, TOKENIZER_CONFIG, folder_around};
 use crate::error::{Error, Result};
 use crate::io;
 
 /// The names of a `tokenizer.json` in a folder.
 const NAMES: [&str; 2] = ["tokenizer.json", "tokenizer.json.gz"];
+
+/// The merges of a byte-level BPE, beside its `vocab.json`.
+const MERGES: &str = "merges.txt";
+
+/// The names of a plain map of words in a folder, where no `merges.txt` makes it a part of another tokenizer.
+const WORDS: [&str; 2] = ["vocabulary.json", "vocab.json"];
 
 /// The beginning of a file that Git LFS puts in place of a large one.
 const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
@@ -28,7 +35,9 @@ impl TokenizerFile {
             return Ok(TokenizerFile { path: path.to_owned() });
         }
         let mut files = NAMES.iter().map(|name| path.join(name));
-        if let Some(path) = files.find(|file| file.is_file()) {
+        let mut maps = WORDS.iter().map(|name| path.join(name)).filter(|_| !path.join(MERGES).is_file());
+        let is_map = |file: &PathBuf| std::fs::read(file).is_ok_and(|bytes| words::are_words(&bytes));
+        if let Some(path) = files.find(|file| file.is_file()).or_else(|| maps.find(is_map)) {
             return Ok(TokenizerFile { path });
         }
         let (problem, remedy) = match OtherFormat::in_folder(path) {
@@ -42,6 +51,29 @@ impl TokenizerFile {
             }
         };
         Err(Error::input(path.display(), problem, remedy))
+    }
+
+    /// Returns the `tokenizer.json` of a plain map of words; `None` if it is none.
+    ///
+    /// # Errors
+    /// If texts cannot be split by the map alone.
+    pub(super) fn of_words(&self, bytes: &[u8]) -> Result<Option<Vec<u8>>> {
+        if self.path.with_file_name(MERGES).is_file() {
+            return Ok(None);
+        }
+        let Some(json) = words::tokenizer_json(bytes) else { return Ok(None) };
+        let refused = |problem: String| {
+            let problem = format!("is a map of words and ids, and {problem}");
+            let remedy = match OtherFormat::of(&io::file_name(&self.path)) {
+                Some(format) => format.remedy(&self.path),
+                None => {
+                    "give unknown text the word <unk>, or save a tokenizer.json with the library tokenizers"
+                        .to_owned()
+                }
+            };
+            Error::input(self.path.display(), problem, remedy)
+        };
+        json.map(Some).map_err(refused)
     }
 
     /// Returns why its bytes, which are no `tokenizer.json`, are none: they stand for the file, or are a tokenizer in another format.
@@ -69,7 +101,7 @@ impl TokenizerFile {
     pub(super) fn name(&self) -> String {
         let name = io::file_name(&self.path);
         let stem = name.trim_end_matches(".gz").trim_end_matches(".json");
-        let folder = || folder_around(&self.path).filter(|_| stem == "tokenizer");
+        let folder = || folder_around(&self.path).filter(|_| stem == "tokenizer" || WORDS.contains(&&*name));
         folder().unwrap_or_else(|| stem.to_owned())
     }
 }
@@ -92,7 +124,7 @@ impl OtherFormat {
     fn of(name: &str) -> Option<Self> {
         match name {
             "tekken.json" => Some(OtherFormat::Tekken),
-            "vocab.json" | "merges.txt" => Some(OtherFormat::VocabularyAndMerges),
+            "vocab.json" | MERGES => Some(OtherFormat::VocabularyAndMerges),
             _ if name.ends_with(".model") => Some(OtherFormat::Model),
             _ if name.ends_with(".tiktoken") => Some(OtherFormat::Ranks),
             _ => None,
@@ -105,7 +137,7 @@ impl OtherFormat {
         let mut names: Vec<String> = entries.map(|entry| io::file_name(&entry.path())).collect();
         names.sort();
         // Alone, a vocabulary without merges is no tokenizer.
-        let has_merges = names.iter().any(|name| name == "merges.txt");
+        let has_merges = names.iter().any(|name| name == MERGES);
         let mut formats = names.iter().filter_map(|name| Some((Self::of(name)?, name.clone())));
         formats.find(|(format, _)| *format != OtherFormat::VocabularyAndMerges || has_merges)
     }

@@ -361,7 +361,8 @@ impl Program {
             // The space that the tokenizer adds has no border: it has no byte in the text.
             Some(Element::Text(text)) if self.adds_space && text == " " && path.elements.len() == 1 => false,
             Some(Element::Text(text)) => {
-                !self.boundaries.joins(*text.as_bytes().last().unwrap_or(&b' '), first)
+                self.boundaries.ends_added(text)
+                    || !self.boundaries.joins(*text.as_bytes().last().unwrap_or(&b' '), first)
             }
             Some(Element::Slot(slot)) => {
                 self.last_bytes[*slot].iter().all(|last| !self.boundaries.joins(*last, first))

@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::expand::{Continuation, Element, Spot};
+use super::SkeletonConstraint;
+use super::expand::{Element, Spot};
 use super::marker::Opening;
 use super::product::{Chunk, ChunkState};
-use super::row::{BorderSample, refuse};
-use super::{SkeletonConstraint, Surroundings};
+use super::row::BorderSample;
+use super::ways::{Way, WayPart};
 use crate::constraint::automaton::mistaken;
 use crate::error::{Error, Result};
 
@@ -170,22 +171,14 @@ impl GraphBuilder<'_> {
 
     fn edges(&mut self, from: &BorderSample) -> Result<Vec<GraphEdge>> {
         let constraint = self.constraint;
-        let (processor, program) = (&constraint.processor, &constraint.program);
-        let begins = from.before.begins();
-        let all = program.continuations(&from.spot, begins).map_err(|why| refuse(constraint.name(), why))?;
-        let mut edges = Vec::with_capacity(all.len());
-        for Continuation { elements, to } in all {
-            let adds_space = begins && processor.spellings.adds_space;
-            let sample = program.sample(&elements);
-            let text = if adds_space { &sample[1..] } else { &sample[..] };
-            let (before, after) = (from.before.followed_by(text), program.ahead(&to));
-            let part = match &elements[..] {
-                [] => None,
-                [Element::Text(_)] if text.is_empty() => None,
-                [Element::Text(_)] => Some(GraphPart::Run(processor.run(&from.before, text, after)?)),
-                _ => {
-                    let around = Surroundings { before: from.before.text.clone(), after, adds_space };
-                    let chunk = processor.chunk(program, &elements, around)?;
+        let adds_space = from.before.begins() && constraint.processor.spellings.adds_space;
+        let ways = constraint.ways(from)?;
+        let mut edges = Vec::with_capacity(ways.len());
+        for Way { part, elements, behind } in ways {
+            let part = match part {
+                WayPart::Over => None,
+                WayPart::Run(ids) => Some(GraphPart::Run(ids)),
+                WayPart::Chunk(chunk) => {
                     let known = self.chunks.iter().position(|known| Arc::ptr_eq(known, &chunk));
                     if known.is_none() {
                         self.chunks.push(chunk);
@@ -194,8 +187,8 @@ impl GraphBuilder<'_> {
                 }
             };
             let label = self.label(&elements, adds_space);
-            let to =
-                if program.is_over(&to) { None } else { Some(self.place(BorderSample { spot: to, before })) };
+            let is_over = constraint.program.is_over(&behind.spot);
+            let to = if is_over { None } else { Some(self.place(behind)) };
             edges.push(GraphEdge { part: part.map(|part| (part, label)), to });
         }
         Ok(edges)

@@ -3,13 +3,17 @@
 //! - `program` has the text as nodes, and counts items: a multiset in any order needs a counter for each word.
 //! - `expand` finds how a text may go on, up to the next border at which texts fall apart
 //!   ([`crate::tokenizer::boundaries`]): as a fixed run, whose tokens the encoder knows in its context, or as a part with slots.
+//! - `ways` has the tokens of each such way behind the text before it.
 //! - `product` has the tokens of a part with slots, shared by all prompts; `pieces` knows where it is cut. `row` follows a text. `marker` leaves the text before a
 //!   marker free.
 //! - `graph` lists all texts of a prompt, for grammars ([`super::grammar`]) and for counts of tokens.
 //! - `verify` compares each constraint with the encoder, both ways, before it is used.
 //!
-//! Enriched SMILES, whose slots are all alike, has tables instead, which a device can follow ([`super::automaton`]).
+//! Enriched SMILES is one of the skeletons, and a test compares its masks with those of [`super::automaton`]. Generation follows that
+//! one: its tables are plain numbers that a device and a geometry can follow, a step in them is shorter, and it also knows tokenizers
+//! that cut slots out of the text, Unigram models, and several conformers in one answer.
 
+mod context;
 mod expand;
 mod graph;
 mod marker;
@@ -18,6 +22,7 @@ mod product;
 mod program;
 mod row;
 mod verify;
+mod ways;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,6 +33,7 @@ pub(super) use graph::GraphPart;
 pub use graph::{PartTokens, SkeletonGraph, TextTokens};
 pub use row::SkeletonRow;
 
+use self::context::Context;
 use self::expand::{Continuation, Element, Program};
 use self::marker::{MarkerTokens, Opening};
 use self::product::{Chunk, Surroundings};
@@ -37,37 +43,6 @@ use crate::error::{Error, Result, excerpt};
 use crate::skeleton::{Bound, Part, Skeleton};
 use crate::tokenizer::boundaries::TokenBoundaries;
 use crate::tokenizer::{TokenSpellings, Tokenizer};
-
-/// The text before a place: a sample, in which slots have one of their texts.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Context {
-    text: String,
-    /// Where the parts of the text begin that were written one after another.
-    parts: Vec<usize>,
-    /// Whether the text does not begin where the tokenizer begins.
-    is_cut: bool,
-}
-
-/// How much of the text before a place is kept, in bytes: whole parts of at least as many.
-const BEFORE: usize = 24;
-
-impl Context {
-    /// This text and another one behind it.
-    fn followed_by(&self, text: &str) -> Self {
-        let all = format!("{}{text}", self.text);
-        let mut parts = self.parts.clone();
-        parts.push(self.text.len());
-        // Some tokenizers add a space only before texts that do not begin with one.
-        let is_enough = |at: &&usize| all.len() - **at >= BEFORE && !all[**at..].starts_with(' ');
-        let from = parts.iter().rev().find(is_enough).copied().unwrap_or(0);
-        let kept = parts.iter().filter(|start| **start >= from).map(|start| start - from).collect();
-        Context { text: all[from..].to_owned(), parts: kept, is_cut: self.is_cut || from > 0 }
-    }
-
-    fn begins(&self) -> bool {
-        !self.is_cut && self.text.is_empty()
-    }
-}
 
 /// The parts with slots that were built, by their elements and the kinds of characters beside them.
 type Chunks = HashMap<(Vec<Element>, Surroundings), Arc<Chunk>>;
@@ -168,15 +143,16 @@ impl SkeletonProcessor {
     ) -> Result<SkeletonConstraint> {
         let bound = self.skeleton.bind(data, place)?;
         let boundaries = self.boundaries(&bound);
-        let before = self.before(text, place)?;
+        let text = text
+            .or(bound.prompt.as_deref())
+            .filter(|_| self.skeleton.one_text)
+            .unwrap_or_default()
+            .to_owned();
+        let before = self.before(&text, place)?;
         let Bound { items, fields, .. } = bound;
         let adds_space = self.spellings.adds_space;
         let program = Program::new(self.skeleton.clone(), items, fields, boundaries, adds_space);
         let program = program.map_err(|why| refuse(place, why))?;
-        let last = before.text.bytes().last();
-        if last.is_some_and(|last| !program.may_follow(last)) {
-            return Err(refuse(place, "a token may reach from the prompt into the answer"));
-        }
         let mut constraint = SkeletonConstraint {
             processor: self.clone(),
             program,
@@ -194,21 +170,21 @@ impl SkeletonProcessor {
                 constraint.first = first;
             }
         }
-        verify::verify(&constraint, text.filter(|_| self.skeleton.one_text).unwrap_or_default())?;
+        verify::verify(&constraint, &text)?;
         Ok(constraint)
     }
 
     /// Returns the text before an answer.
-    fn before(&self, text: Option<&str>, place: &str) -> Result<Context> {
+    fn before(&self, text: &str, place: &str) -> Result<Context> {
         if !self.skeleton.one_text || self.marker.is_some() {
             return Ok(Context::default());
         }
-        let Some(text) = text.filter(|text| !text.is_empty()) else {
+        if text.is_empty() {
             let problem =
                 format!("prompt and answer of {} are one text, and the prompt has none", self.skeleton.name);
             return Err(Error::input(place, problem, "give the text of the prompt as `prompt`"));
-        };
-        Ok(Context { is_cut: true, ..Context::default().followed_by(text) })
+        }
+        Ok(Context { is_cut: true, is_prompt: true, ..Context::default().followed_by(text) })
     }
 
     /// Returns the borders in texts of a prompt.
@@ -221,7 +197,7 @@ impl SkeletonProcessor {
 
     /// Returns the tokens of a fixed text in its context.
     fn run(&self, before: &Context, text: &str, after: String) -> Result<Arc<[u32]>> {
-        let key = [before.text.clone(), text.to_owned(), after];
+        let (key, is_prompt) = ([before.text.clone(), text.to_owned(), after], before.is_prompt);
         if let Some(known) = locked(&self.runs).get(&key) {
             return Ok(known.clone());
         }
@@ -232,7 +208,11 @@ impl SkeletonProcessor {
             let problem = format!("it has no token for a word of {}", excerpt(shown.as_bytes()));
             return Err(refuse(&self.tokenizer.name, problem));
         }
-        let ids = self.spellings.covering(&whole, before.len(), before.len() + text.len());
+        let [from, to] = [before.len(), before.len() + text.len()];
+        let ids = match is_prompt {
+            true => self.spellings.behind(&whole, from, to),
+            false => self.spellings.covering(&whole, from, to),
+        };
         let ids: Arc<[u32]> = ids.ok_or_else(|| self.joined(text))?.into();
         let mut runs = locked(&self.runs);
         if runs.len() < MOST_RUNS {
@@ -291,7 +271,7 @@ fn alphabet(bound: &Bound<'_>) -> BTreeSet<u8> {
     if !bound.items.is_empty() {
         bytes.extend((b'A'..=b'Z').chain(b'a'..=b'z'));
     }
-    let words = bound.items.iter().flat_map(|items| &items.words);
+    let words = bound.items.iter().flat_map(|items| items.words.iter().chain(&items.rest));
     words.for_each(|word| bytes.extend(word.bytes()));
     bytes
 }
@@ -302,33 +282,19 @@ impl SkeletonConstraint {
         SkeletonRow::new(self)
     }
 
+    /// Returns the ids of the prompt before a text, if both are one: without the token that joins them, and with the prefix that the
+    /// post-processor adds.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode the prompt.
+    pub fn prompt_ids(&self) -> Result<Vec<u32>> {
+        let begun = self.program.ahead(&self.program.start());
+        self.processor.tokenizer.prompt_ids_before(&self.before.text, &begun)
+    }
+
     /// Returns the token that ends a text.
     pub fn eos(&self) -> u32 {
         self.processor.eos
-    }
-
-    /// Adds all ways to go on from a border.
-    fn go_on(&self, from: &BorderSample, threads: &mut Vec<Thread>) -> Result<()> {
-        let begins = from.before.begins();
-        let all = self.program.continuations(&from.spot, begins);
-        for Continuation { elements, to } in all.map_err(|why| refuse(&self.processor.tokenizer.name, why))? {
-            let text = self.program.sample(&elements);
-            let text = if begins && self.processor.spellings.adds_space { &text[1..] } else { &text };
-            let before = from.before.followed_by(text);
-            let after = self.program.ahead(&to);
-            let behind = BorderSample { spot: to, before };
-            threads.push(match &elements[..] {
-                [] => Thread::over(behind),
-                [Element::Text(_)] if text.is_empty() => Thread::over(behind),
-                [Element::Text(_)] => Thread::run(self.processor.run(&from.before, text, after)?, 0, behind),
-                _ => {
-                    let adds_space = begins && self.processor.spellings.adds_space;
-                    let around = Surroundings { before: from.before.text.clone(), after, adds_space };
-                    Thread::chunk(self.processor.chunk(&self.program, &elements, around)?, behind)?
-                }
-            });
-        }
-        Ok(())
     }
 
     /// Returns the tokens of the marker and what follows it.

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
+use super::SkeletonConstraint;
+use super::context::Context;
 use super::expand::Spot;
 use super::product::{Chunk, ChunkState};
-use super::{Context, SkeletonConstraint};
 use crate::constraint::Mask;
 use crate::error::{Error, Result};
 

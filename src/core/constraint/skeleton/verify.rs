@@ -22,9 +22,12 @@ const UNSURE: usize = 8;
 /// If they differ.
 pub(super) fn verify(constraint: &SkeletonConstraint, prompt: &str) -> Result<()> {
     let mut random = ChaCha8Rng::seed_from_u64(0);
-    let compared = ConstraintCheck { constraint, prompt };
+    let mut compared = ConstraintCheck { constraint, prompt, reach: 0 };
     let text = compared.random_text(&mut random)?;
     let ids = compared.ids(&text)?;
+    if !prompt.is_empty() {
+        compared.reach = constraint.processor.spellings.text(&ids).len().saturating_sub(text.text.len());
+    }
     let cut = if text.is_over { ids.len() } else { ids.len().saturating_sub(UNSURE) };
     // A vocabulary of words may lack some numbers, which then cannot be written.
     let is_known = !ids.iter().any(|id| constraint.processor.spellings.is_unknown(*id));
@@ -45,6 +48,8 @@ pub(super) fn verify(constraint: &SkeletonConstraint, prompt: &str) -> Result<()
 struct ConstraintCheck<'c> {
     constraint: &'c SkeletonConstraint,
     prompt: &'c str,
+    /// How many bytes of the prompt belong to the answer's first token.
+    reach: usize,
 }
 
 /// A text of the skeleton, without what stands before its marker.
@@ -66,16 +71,14 @@ impl ConstraintCheck<'_> {
         let free = self.free();
         let answer = format!("{free}{}", text.text);
         let mut whole = processor.tokenizer.ids(&format!("{}{answer}", self.prompt))?;
-        if self.prompt.is_empty() {
-            return Ok(whole);
-        }
-        // Counted from the end, because the prompt may hold characters without a token.
-        let (mut first, mut length) = (whole.len(), 0);
-        while first > 0 && length + processor.spellings.bytes(whole[first - 1]).len() <= answer.len() {
-            first -= 1;
-            length += processor.spellings.bytes(whole[first]).len();
-        }
-        Ok(whole.split_off(first))
+        // Counted from the end, because the prompt may hold characters without a token. The first token may begin in the prompt.
+        let offsets = processor.spellings.offsets(&whole);
+        let from = offsets[whole.len()].saturating_sub(answer.len());
+        let first = offsets[1..].iter().position(|end| *end > from).unwrap_or(whole.len());
+        let mut ids = if self.prompt.is_empty() { whole } else { whole.split_off(first) };
+        // The last tag of a text may be the token that ends it.
+        ids.pop_if(|last| *last == processor.eos);
+        Ok(ids)
     }
 
     /// Returns what stands before the described text.
@@ -140,7 +143,7 @@ impl ConstraintCheck<'_> {
         let bytes = constraint.processor.spellings.text(&ids);
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let added = usize::from(constraint.processor.spellings.adds_space && self.prompt.is_empty());
-        let from = (added + free.len()).min(text.len());
+        let from = (added + free.len() + self.reach).min(text.len());
         Ok(TokenWalk { text: SampleText { text: text[from..].to_owned(), is_over }, ids })
     }
 

@@ -71,7 +71,7 @@ impl SkeletonAudit {
         let prompts = Prompts::read(&self.prompts, job)?;
         let mut gathered = TextCollection::default();
         for path in &self.files {
-            let file = read::texts(path, &self.row_field, job)?;
+            let file = read::texts(path, &prompts, &self.row_field, job)?;
             let places = prompts.join(path, &file)?;
             gathered.add(path, file, &places, self.row_field == "file");
         }

@@ -24,7 +24,9 @@ pub struct Prompts {
     pub input: InputHash,
     /// The data of each prompt, with its place for messages.
     pub data: Vec<(Map<String, Value>, String)>,
-    /// By prompt, as JSON: its indices.
+    /// The field by which texts are joined: `prompt`, or `smiles` if no prompt has one.
+    joined_by: &'static str,
+    /// By this field, as JSON: the indices of prompts.
     by_prompt: HashMap<String, Vec<usize>>,
 }
 
@@ -85,21 +87,27 @@ impl Prompts {
         let whole = io::read_whole(path, MAX_FILE_BYTES, job)?;
         let lines = lines(path, &whole.bytes)?;
         let mut data = Vec::with_capacity(lines.len());
-        let mut by_prompt: HashMap<String, Vec<usize>> = HashMap::new();
         for Line { number, bytes } in lines {
             let place = format!("{}: line {number}", path.display());
             let object = object(bytes).map_err(|problem| {
                 Error::input(&place, problem, "give a JSON object a line, {\"prompt\": …, fields}")
             })?;
-            if let Some(prompt) = object.get("prompt") {
-                by_prompt.entry(prompt.to_string()).or_default().push(data.len());
-            }
             data.push((object, place));
         }
         if data.is_empty() {
             return Err(Error::input(path.display(), "no prompt is in it", "give a JSON object a line"));
         }
-        Ok(Prompts { input: whole.source, data, by_prompt })
+        let has = |field: &str| {
+            data.iter().any(|(object, _): &(Map<String, Value>, String)| object.contains_key(field))
+        };
+        let joined_by = if !has("prompt") && has("smiles") { "smiles" } else { "prompt" };
+        let mut by_prompt: HashMap<String, Vec<usize>> = HashMap::new();
+        for (at, (object, _)) in data.iter().enumerate() {
+            if let Some(prompt) = object.get(joined_by) {
+                by_prompt.entry(prompt.to_string()).or_default().push(at);
+            }
+        }
+        Ok(Prompts { input: whole.source, data, joined_by, by_prompt })
     }
 
     /// By record of a file, the index of its prompt: by the text of the prompt, or by order.
@@ -147,7 +155,7 @@ impl Prompts {
 ///
 /// # Errors
 /// If the file cannot be read or holds no text.
-pub(super) fn texts(path: &Path, row_field: &str, job: &Job) -> Result<TextsFile> {
+pub(super) fn texts(path: &Path, prompts: &Prompts, row_field: &str, job: &Job) -> Result<TextsFile> {
     let whole = io::read_whole(path, MAX_FILE_BYTES, job)?;
     let lines = lines(path, &whole.bytes)?;
     let mut file =
@@ -167,7 +175,7 @@ pub(super) fn texts(path: &Path, row_field: &str, job: &Job) -> Result<TextsFile
     }
     for Line { number, bytes } in lines {
         let place = format!("line {number}");
-        match object(bytes).and_then(|object| record(object, &place, row_field)) {
+        match object(bytes).and_then(|object| record(object, &place, prompts.joined_by, row_field)) {
             Ok(record) => file.records.push(record),
             Err(reason) => {
                 file.skipped += 1;
@@ -191,7 +199,12 @@ pub(super) fn texts(path: &Path, row_field: &str, job: &Job) -> Result<TextsFile
     Ok(file)
 }
 
-fn record(object: Map<String, Value>, place: &str, row_field: &str) -> std::result::Result<Record, String> {
+fn record(
+    object: Map<String, Value>,
+    place: &str,
+    joined_by: &str,
+    row_field: &str,
+) -> std::result::Result<Record, String> {
     let value = MORE_FIELDS.iter().chain(&TEXT_FIELDS).find_map(|field| object.get(*field));
     let texts: Option<Vec<String>> = match value {
         Some(Value::String(text)) => Some(vec![text.clone()]),
@@ -200,6 +213,6 @@ fn record(object: Map<String, Value>, place: &str, row_field: &str) -> std::resu
     };
     let texts = texts.filter(|texts| !texts.is_empty()).ok_or("it has no `text`")?;
     let row = object.get(row_field).and_then(Value::as_str).map(str::to_owned);
-    let prompt = object.get("prompt").map(Value::to_string);
+    let prompt = object.get(joined_by).map(Value::to_string);
     Ok(Record { place: place.to_owned(), prompt, row, texts })
 }
