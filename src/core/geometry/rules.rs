@@ -292,13 +292,9 @@ impl GeometryRules {
         if atom >= self.atoms {
             return Region::new(Vec::new(), Vec::new());
         }
-        let shell = |(other, centre): (usize, &[f64; 3])| {
-            let [low, high] = self.distance(atom, other);
-            Shell { centre: *centre, low, high }
-        };
-        let shells = placed.iter().enumerate().map(shell).collect();
+        let shells = placed.iter().enumerate().map(|(other, centre)| self.shell([atom, other], *centre, 1.0));
         let half_spaces = self.half_spaces(atom, placed).into_iter().map(|(_, half_space)| half_space);
-        Region::new(shells, half_spaces.collect())
+        Region::new(shells.collect(), half_spaces.collect())
     }
 
     /// Returns the region that senses and sides alone leave the next atom, given the positions of the atoms before it in Å: near the
@@ -310,13 +306,16 @@ impl GeometryRules {
         }
         let bonded =
             placed.iter().enumerate().filter(|(other, _)| self.bonds[atom * self.atoms + other] == 1);
-        let shell = |(other, centre): (usize, &[f64; 3])| {
-            let [low, high] = self.distance(atom, other);
-            Shell { centre: *centre, low: low / LOOSENESS, high: high * LOOSENESS }
-        };
+        let shells = bonded.map(|(other, centre)| self.shell([atom, other], *centre, LOOSENESS));
         let half_spaces = self.half_spaces(atom, placed).into_iter();
         let of_signs = half_spaces.filter(|((rule, _), _)| *rule != GeometryRule::Plane);
-        Region::new(bonded.map(shell).collect(), of_signs.map(|(_, half_space)| half_space).collect())
+        Region::new(shells.collect(), of_signs.map(|(_, half_space)| half_space).collect())
+    }
+
+    /// Returns the positions of an atom beside another one, whose limits are wider by a factor.
+    fn shell(&self, [atom, other]: [usize; 2], centre: [f64; 3], looseness: f64) -> Shell {
+        let [low, high] = self.distance(atom, other);
+        Shell { centre, low: low / looseness, high: high * looseness }
     }
 
     /// Returns the half-spaces of an atom, given the positions of the atoms before it, each with its rule and the other atoms.

@@ -18,7 +18,12 @@ const MOST: usize = 20_000;
 
 /// Returns whether bytes are a map from texts to ids.
 pub(super) fn are_words(bytes: &[u8]) -> bool {
-    serde_json::from_slice::<BTreeMap<String, u32>>(bytes).is_ok_and(|map| !map.is_empty())
+    words_of(bytes).is_some()
+}
+
+/// Returns a map that is not empty from texts to ids.
+fn words_of(bytes: &[u8]) -> Option<BTreeMap<String, u32>> {
+    serde_json::from_slice(bytes).ok().filter(|map: &BTreeMap<_, _>| !map.is_empty())
 }
 
 /// Returns the `tokenizer.json` of a plain map of words; `None` if the bytes are no map from texts to ids.
@@ -26,7 +31,7 @@ pub(super) fn are_words(bytes: &[u8]) -> bool {
 /// # Errors
 /// A sentence, if the map does not say enough to split texts.
 pub(super) fn tokenizer_json(bytes: &[u8]) -> Option<Result<Vec<u8>, String>> {
-    let map: BTreeMap<String, u32> = serde_json::from_slice(bytes).ok()?;
+    let map = words_of(bytes)?;
     Some(checked(&map).map(|unknown| {
         let mut words: Vec<&str> = map.keys().map(String::as_str).filter(|word| *word != unknown).collect();
         // Of words of one length only one matches, so their order is free.
