@@ -371,6 +371,7 @@ fn masks_of_enriched_smiles_are_those_of_the_tables() {
     let real = real.iter().filter(|path| path.is_dir()).map(|path| Tokenizer::load(path).unwrap());
     let names = ["llama-2-like-untagged", "border-open-minus", "border-bracket-minus"].map(fixture);
     let (mut walked, mut compared) = (0, 0);
+    let is_all = std::env::var_os("DRIFT_ALL").is_some();
     for tokenizer in tokenizers().into_iter().filter(|one| one.name != "words").chain(names).chain(real) {
         let tokenizer = Arc::new(tokenizer);
         let close = tokenizer.vocabulary_id("[/CONFORMER]");
@@ -383,11 +384,13 @@ fn masks_of_enriched_smiles_are_those_of_the_tables() {
             let own = SkeletonProcessor::new(tokenizer.clone(), Arc::new(skeleton), eos).unwrap();
             let own = Arc::new(own);
             compared += 1;
-            let walks =
-                MOLECULES.iter().zip(0..).map(|(smiles, seed)| walk_beside(&tables, &own, smiles, seed));
+            // Two molecules for each pair take turns; DRIFT_ALL=1 tries all of them.
+            let is_next = |at: usize| is_all || (at + compared) % MOLECULES.len() < 2;
+            let some = MOLECULES.iter().zip(0..).filter(|(_, seed)| is_next(*seed as usize));
+            let walks = some.map(|(smiles, seed)| walk_beside(&tables, &own, smiles, seed));
             walked += walks.flatten().sum::<usize>();
         }
     }
     println!("{walked} masks of {compared} tokenizers and encodings");
-    assert!(walked > 10_000 && compared >= 40, "{walked} {compared}");
+    assert!(walked > 5_000 && compared >= 40, "{walked} {compared}");
 }
