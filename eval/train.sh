@@ -132,9 +132,34 @@ drugs_bins_prepared() {
         "head_dim": 64, "intermediate_size": 960}'
 }
 
-drugs_bins() {
+drugs_bins_on_gpu() {
     drugs_bins_prepared
     on_gpu drugs-bins drugs-bins 20000 --longest 320 --buckets 3 --learning-rate 3e-3
+}
+
+# The shipped one: small-bins with farther bins goes on with the first 42,668 conformers of the corpus, on a core for 105 minutes; then drift
+# goes on for a minute, which moves its weights little, and writes its recipe.
+drugs_bins() {
+    drugs_corpus
+    local tokenizer
+    tokenizer=$(extended drugs-bins-tokenizer --encoding "$wide_bins" --tokens-per-block 4)
+    [ -f "$out/drugs-part.jsonl.gz" ] || python3 - "$drugs/drugs-train.jsonl.gz" "$out/drugs-part.jsonl.gz" <<'P'
+import gzip, itertools, sys
+with gzip.open(sys.argv[1], "rb") as rows, gzip.open(sys.argv[2], "wb") as out:
+    out.writelines(itertools.islice(rows, 42_668))
+P
+    [ -f "$out/drugs-part.npz" ] ||
+        python3 eval/train_gpu.py prepare "$out/drugs-part.jsonl.gz" "$tokenizer" --encoding "$wide_bins" --orders 4 -o "$out/drugs-part.npz"
+    [ -f "$out/drugs-bins-wide/config.json" ] ||
+        python3 eval/train_gpu.py widen eval/small-bins "$tokenizer" --encoding "$wide_bins" -o "$out/drugs-bins-wide"
+    [ -f "$out/drugs-bins-core/finished" ] || {
+        OMP_NUM_THREADS=1 python3 eval/train_gpu.py train "$out/drugs-part.npz" "$out/drugs-bins-wide" --init --device cpu --eager \
+            --steps "${STEPS:-100000}" --seconds "${CORE_SECONDS:-6300}" --batch-tokens 6000 --longest 320 --buckets 4 --learning-rate 2e-3 --warmup 100 \
+            --every 50 --keep-state --save-seconds 300 -o "$out/drugs-bins-core"
+        touch "$out/drugs-bins-core/finished"
+    }
+    model drugs-bins --corpus "$drugs/drugs-train.jsonl.gz" --init "$out/drugs-bins-core" --steps 50 --learning-rate 1e-5 --warmup 5 \
+        --optimizer muon --noise 0.002 --seed 2 --frame first-atoms --encoding "$wide_bins"
 }
 
 # qwen-like anew: four decimals in the base's tokens, principal axes, as many updates as small-bins.
@@ -247,6 +272,7 @@ for name in "${@:-qwen-like}"; do
         small-bins) small_bins ;;
         drugs-bins-prepared) drugs_bins_prepared ;;
         drugs-bins) drugs_bins ;;
+        drugs-bins-gpu) drugs_bins_on_gpu ;;
         qwen-like-prepared) qwen_like_prepared ;;
         qwen-like-gpu) qwen_like_gpu ;;
         carried-by-*-[0-9]) name=${name#carried-} && carried "${name%-*}" "${name##*-}" ;;

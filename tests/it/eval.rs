@@ -300,8 +300,7 @@ fn texts_or_the_trace_go_to_stdout_alone() {
 fn shipped(name: &str, lps: &str) -> Value {
     let folder = Folder::new();
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval").join(name);
-    // Llama-like learned drug-like molecules, the others small ones.
-    let corpus = if name == "llama-like" { "drug-like" } else { "small" };
+    let corpus = if ["llama-like", "drugs-bins"].contains(&name) { "drug-like" } else { "small" };
     let arguments =
         ["eval", "--model", model.to_str().unwrap(), "--samples", "8", "--generations", "2", "--json"];
     folder.drift(&[&arguments[..], &["--corpus", corpus, "--lp", lps]].concat()).good().json()
@@ -309,7 +308,7 @@ fn shipped(name: &str, lps: &str) -> Value {
 
 #[test]
 fn reference_checkpoints_copy_alone_and_the_automaton_changes_nothing_legal() {
-    for (name, least) in [("qwen-like", 12), ("llama-like", 1), ("small-bins", 12)] {
+    for (name, least) in [("qwen-like", 12), ("llama-like", 1), ("small-bins", 12), ("drugs-bins", 12)] {
         let report = shipped(name, "none,automaton");
         let runs = runs(&report);
         assert!(count(runs["none"], "passed") >= least, "{name}: {}", runs["none"]["passed"]);
