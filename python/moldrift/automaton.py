@@ -245,7 +245,8 @@ class GeometryAutomaton(Automaton):
 
     It serves wherever an `Automaton` does, except for grammars and tables, which cannot express it. Where no coordinate
     is left, the atom is held to the signs of centres and double bonds alone, or else to the automaton: drift's own
-    engine goes back in the text first, which a logits processor cannot. The legal tokens depend on all coordinates of a row, so a step takes up to a millisecond a row.
+    engine goes back in the text first, which a logits processor cannot. The legal tokens depend on all coordinates of
+    a row, so a step takes up to a millisecond a row.
 
     >>> geometry = GeometryAutomaton("qwen-like", encoding="fixed-1")
     >>> ids = geometry.source.tokenizer.answer_ids("[CONFORMER][C]<0.0,0.0,0.0>[C]<0.0,0.0,")
