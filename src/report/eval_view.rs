@@ -99,7 +99,7 @@ pub fn comparison_table(report: &EvalReport) -> Table {
     let mut table = fields.marked(&report.comparisons, |pair| pair.row.is_automaton());
     table.note(
         "Differences over the molecules whose texts pass both ways, with 95 % bootstrap intervals for each row. Same text: of \
-         the texts that are legal without a logit processor. RescuedTexts: texts that pass only with the logit processor, compared with texts of the \
+         the texts that are legal without a logit processor. Rescued: texts that pass only with the logit processor, compared with texts of the \
          same molecule that pass both ways. Speed: texts per CPU second, divided by that of none. Intervals of rescued texts and of speed hold for all \
          rows at once (Bonferroni); those of speed are over batches.",
     );

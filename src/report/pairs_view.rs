@@ -123,7 +123,7 @@ pub fn audit_comparison_table(report: &AuditReport) -> Option<Table> {
     let mut table = fields.marked(&report.comparisons, |pair| pair.row.is_automaton());
     table.note(format!(
         "Differences over the molecules whose texts pass both ways, with 95 % bootstrap intervals for each row. Same text: of \
-         the texts that are legal in {base}. RescuedTexts: texts that pass only here, compared with texts of the same molecule \
+         the texts that are legal in {base}. Rescued: texts that pass only here, compared with texts of the same molecule \
          that pass both ways. Speed: texts per second, divided by that of {base}. Intervals of rescued texts and of speed hold \
          for all rows at once (Bonferroni)."
     ));

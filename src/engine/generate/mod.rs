@@ -98,7 +98,7 @@ pub struct Options {
     /// Whether the texts of a molecule are weighted and resampled while they are written; this also logs probabilities.
     pub resampling: Option<Resampling>,
     /// A text goes back where its geometry leaves no token, until it has written this many times the atoms of a conformer in vain.
-    /// After that the automaton alone decides there.
+    /// After that the atom is held to less.
     pub backtrack: u32,
     /// Whether to keep a [`Span`] for each phase of each step.
     pub trace: bool,
