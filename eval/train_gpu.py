@@ -217,17 +217,15 @@ def widen(arguments):
     # Bin 0 and the last one are tails: what they held is now in bins of their own.
     kept = {f"{bin + round(shift):03}": f"{bin:03}" for bin in range(1, old[2] - 1)}
     outer = {f"{bin:03}": "000" if bin <= shift else f"{old[2] - 1:03}" for bin in range(new[2])}
-    rows = []
-    for number in range(after.get_vocab_size()):
-        token = after.id_to_token(number)
-        rows.append(before.token_to_id(kept.get(token) or outer.get(token) or token))
-    missing = [after.id_to_token(number) for number, row in enumerate(rows) if row is None]
+    tokens = [after.id_to_token(number) for number in range(after.get_vocab_size())]
+    rows = [before.token_to_id(kept.get(token) or outer.get(token) or token) for token in tokens]
+    missing = [token for token, row in zip(tokens, rows, strict=True) if row is None]
     if missing:
         raise SystemExit(f"{arguments.checkpoint} has no token {missing[0]!r}: give a tokenizer that was made from its base")
     arguments.output.mkdir(parents=True, exist_ok=True)
     weights = load_file(arguments.checkpoint / "model.safetensors")
     draw = torch.Generator().manual_seed(SEED)
-    is_outer = torch.tensor([after.id_to_token(n) in outer and after.id_to_token(n) not in kept for n in range(len(rows))])
+    is_outer = torch.tensor([token in outer and token not in kept for token in tokens])
     for name in [name for name in weights if "embed_tokens" in name or "lm_head" in name]:
         wide = weights[name].float()[rows]
         # Equal rows would stay equal but for their own gradients; a little noise tells them apart.
