@@ -286,9 +286,13 @@ fn what_is_no_tokenizer_is_refused() {
     let folder = Folder::new();
     let whole = include_bytes!("../../tokenizers/qwen-like/tokenizer.json");
     let empty_vocabulary = r#"{"version": "1.0", "model": {"type": "BPE", "vocab": {}, "merges": []}}"#;
+    let far_id = String::from_utf8_lossy(whole).replacen("\"vocab\":{", "\"vocab\":{\"far\": 4294967295,", 1);
+    let far_word = r#"{"<unk>": 0, "C": 4294967295}"#;
     std::fs::create_dir(folder.path().join("hollow")).unwrap();
     folder.file("rows.jsonl", ROW);
     for (name, content, problem) in [
+        ("far.json", far_id.into_bytes(), "has a token with the id 4294967295, and ids are at most 16777215"),
+        ("vocab.json", far_word.as_bytes().to_vec(), "has a token with the id 4294967295, and "),
         ("empty.json", b"".to_vec(), "not a tokenizer: "),
         ("object.json", b"{}".to_vec(), "not a tokenizer: "),
         ("list.json", b"[1, 2, 3]".to_vec(), "not a tokenizer: "),

@@ -103,6 +103,9 @@ const PROBES: [&str; 6] = [
     "It's 12345 o'clock",
 ];
 
+/// The largest id of a token. Tables have a row for each id, also for those without a token; the largest vocabularies have 262,144.
+const LARGEST_ID: u32 = 0xff_ffff;
+
 /// How often the alphabet is repeated in the longest test text.
 const LONG: usize = 64;
 
@@ -181,8 +184,8 @@ impl Tokenizer {
     /// Returns a tokenizer from the bytes of its JSON.
     ///
     /// # Errors
-    /// If the bytes are not a tokenizer, the tokenizer encodes randomly (BPE dropout), makes `tokenizers` panic, or drops
-    /// characters of the format.
+    /// If the bytes are not a tokenizer, the tokenizer encodes randomly (BPE dropout), makes `tokenizers` panic, drops characters of
+    /// the format, or has ids of many millions.
     pub fn from_bytes(name: &str, source: InputHash, bytes: &[u8]) -> Result<Self> {
         Self::checked(name, source.clone(), parsed(&source, bytes)?)
     }
@@ -210,6 +213,10 @@ impl Tokenizer {
             let problem = format!("drops {lost:?}, so its tokens cannot be counted");
             let remedy = "give a tokenizer that knows digits and brackets";
             return Err(Error::input(&tokenizer.source.name, problem, remedy));
+        }
+        if let Some(id) = tokenizer.vocabulary().into_values().max().filter(|id| *id > LARGEST_ID) {
+            let problem = format!("has a token with the id {id}, and ids are at most {LARGEST_ID}");
+            return Err(Error::input(&tokenizer.source.name, problem, "number its tokens from 0"));
         }
         Ok(tokenizer)
     }
