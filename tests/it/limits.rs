@@ -94,15 +94,20 @@ fn an_expression_that_gives_up_is_refused_and_not_counted() {
 }
 
 #[test]
-fn ids_of_billions_take_no_memory() {
+fn ids_of_many_millions_are_refused_and_the_largest_takes_no_memory() {
     let mut json = tokenizer_json();
-    let vocabulary = json.pointer_mut("/model/vocab").unwrap().as_object_mut().unwrap();
-    let last = vocabulary.keys().next_back().unwrap().clone();
-    vocabulary[&last] = 2_000_000_000.into();
+    let last = json.pointer("/model/vocab").unwrap().as_object().unwrap().keys().next_back().unwrap().clone();
     let folder = Folder::new();
+    let inspect = ["inspect", "--tokenizer", "tokenizer.json", "[C]<1,2,3>"];
+    json["model"]["vocab"][&last] = 16_777_216.into();
     folder.file("tokenizer.json", json.to_string());
-    folder.drift(&["inspect", "--tokenizer", "tokenizer.json", "[C]<1,2,3>"]).good();
-    let arguments = ["train-model", "--tokenizer", "tokenizer.json", "--arch", "llama", "-o", "out"];
+    let line = folder.drift(&inspect).refused();
+    assert!(line.contains("has a token with the id 16777216, and ids are at most 16777215"), "{line}");
+    json["model"]["vocab"][&last] = 16_777_215.into();
+    folder.file("tokenizer.json", json.to_string());
+    folder.drift(&inspect).good();
+    let arguments =
+        ["train-model", "--tokenizer", "tokenizer.json", "--arch", "llama", "--hidden", "1024", "-o", "out"];
     let line = folder.drift(&arguments).refused();
     assert!(line.contains("training: would take") && line.contains("GiB are free"), "{line}");
     assert!(!folder.path().join("out").exists());
