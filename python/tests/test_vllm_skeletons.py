@@ -1,6 +1,6 @@
 """moldrift's logits processor for vLLM under skeletons, without vLLM: modules of its names hold what the processor imports.
 
-`python/tests/engines/test_vllm_processor.py` runs the processor inside vLLM, under molecules.
+`python/tests/engines/test_vllm_processor.py` and `test_vllm_skeletons.py` beside it run the processor inside vLLM.
 """
 
 from __future__ import annotations
