@@ -4,8 +4,8 @@
     eval/by_encoding.py ENCODINGS.json CORPUS.jsonl.gz RECORD.json… [--verdicts VERDICTS.jsonl…]
 
 Each RECORD.json is what `drift eval --likelihood` wrote of the six models of `eval/train.sh OUT by-…`, one for each seed of their training:
-`by-fixed`, or `by-fixed-0` and so on. ENCODINGS.json is what `drift encodings --json` says of CORPUS, the molecules of all. Nats of two
-encodings compare only per volume: a text says in which cell a coordinate lies, and the log of the cell's width in Å is added for each
+`by-fixed`, or `by-fixed-0` and so on. ENCODINGS.json is what `drift encodings --json` says of CORPUS, the molecules of all. Models
+`drugs-by-…` are compared in the same way. Nats of two encodings compare only per volume: a text says in which cell a coordinate lies, and the log of the cell's width in Å is added for each
 coordinate. The first atoms span the frame, so six coordinates are 0 in every text; the other 3n - 6 count. Prints Markdown with the mean
 over seeds, and [the least, the greatest] of them, or of one seed its 95 % interval by molecule; and how far the order by a column of
 `drift encodings` is that of the models (Kendall's tau). VERDICTS.jsonl are what `drift eval --verdicts` wrote of the same runs: then also the
@@ -30,6 +30,19 @@ MODELS = [
     ("by-bins", "binned-v2:-9.525,9.525,0.05", 4, "bins of 0.05 Å, 4 tokens a block"),
     ("by-uniform", "uniform-256", 4, "256 bins of 0.075 Å, 4 tokens a block"),
 ]
+# Where the models of drug-like molecules, drugs-by-…, differ: their bins reach farther.
+FARTHER = {
+    "by-bins": ("binned-v2:-21.025,21.025,0.05", "bins of 0.05 Å, 4 tokens a block"),
+    "by-uniform": ("uniform-560", "560 bins of 0.075 Å, 4 tokens a block"),
+}
+
+
+def compared(runs):
+    """The rows of the table, as `MODELS`: of small molecules, or of drug-like ones if the runs are."""
+    if not any(run["model"].startswith("drugs-") for run in runs):
+        return MODELS
+    farther = [(model, *FARTHER.get(model, (encoding, title)), tokens) for model, encoding, tokens, title in MODELS]
+    return [(f"drugs-{model}", encoding, tokens, title) for model, encoding, title, tokens in farther]
 
 
 def row_of(rows, encoding, tokens):
@@ -127,11 +140,11 @@ def by_molecule(files):
     return {model: {name: means(molecules, figure) for name, figure in shown.items()} for model, molecules in texts.items()}
 
 
-def paired(models):
-    """The table of differences between each model and the one before it in `MODELS`."""
+def paired(models, rows):
+    """The table of differences between each model and the one before it in these rows."""
     names = list(next(iter(models.values())))
     print("\n| less the row before |" + "".join(f" {name} |" for name in names) + "\n|" + " --- |" * (len(names) + 1))
-    for (before, *_), (model, _, _, title) in itertools.pairwise(MODELS):
+    for (before, *_), (model, _, _, title) in itertools.pairwise(rows):
         cells = []
         for name in names:
             one, other = models[model][name], models[before][name]
@@ -159,6 +172,7 @@ def main():
         return [row for row in rows if arm(row["model"]) == model]
 
     runs = [run for record in records for run in record["runs"] if run["lp"] == "automaton"]
+    models = compared(runs)
     likelihoods = [one for record in records for one in record["likelihoods"]]
     angstrom = runs[0]["thresholds"][0]["angstrom"]
     print(
@@ -167,7 +181,7 @@ def main():
     )
     print("|" + " --- |" * 10)
     found = []
-    for model, encoding, tokens, name in MODELS:
+    for model, encoding, tokens, name in models:
         row = row_of(encodings["rows"], encoding, tokens)
         nats = [one["nats_per_conformer"] for one in of_model(likelihoods, model)]
         cells, of_models = figures(of_model(runs, model), nats, row["cell_nats"] / all_coordinates * free)
@@ -182,7 +196,7 @@ def main():
         }
         print(f"{column}: " + ", ".join(f"tau {value:+.2f} with {figure}" for figure, value in agreement.items()))
     if arguments.verdicts:
-        paired(by_molecule(arguments.verdicts))
+        paired(by_molecule(arguments.verdicts), models)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,16 @@ drugs_corpus() {
     [ -f "$drugs/drugs.json" ] || python3 corpora/drugs.py --work "$drugs" --molecules "${DRUGS_MOLECULES:-100000}"
 }
 
+# Its first 42,668 conformers.
+drugs_part() {
+    drugs_corpus
+    [ -f "$out/drugs-part.jsonl.gz" ] || python3 - "$drugs/drugs-train.jsonl.gz" "$out/drugs-part.jsonl.gz" <<'P'
+import gzip, itertools, sys
+with gzip.open(sys.argv[1], "rb") as rows, gzip.open(sys.argv[2], "wb") as out:
+    out.writelines(itertools.islice(rows, 42_668))
+P
+}
+
 # The untrained folder of NAME, with a tokenizer's files and the shape of a model; it comes last: NAME tokenizer JSON of the fields of config.json
 untrained() {
     local folder=$out/$1-untrained
@@ -143,11 +153,7 @@ drugs_bins() {
     drugs_corpus
     local tokenizer
     tokenizer=$(extended drugs-bins-tokenizer --encoding "$wide_bins" --tokens-per-block 4)
-    [ -f "$out/drugs-part.jsonl.gz" ] || python3 - "$drugs/drugs-train.jsonl.gz" "$out/drugs-part.jsonl.gz" <<'P'
-import gzip, itertools, sys
-with gzip.open(sys.argv[1], "rb") as rows, gzip.open(sys.argv[2], "wb") as out:
-    out.writelines(itertools.islice(rows, 42_668))
-P
+    drugs_part
     [ -f "$out/drugs-part.npz" ] ||
         python3 eval/train_gpu.py prepare "$out/drugs-part.jsonl.gz" "$tokenizer" --encoding "$wide_bins" --orders 4 -o "$out/drugs-part.npz"
     [ -f "$out/drugs-bins-wide/config.json" ] ||
@@ -177,7 +183,20 @@ qwen_like_gpu() {
     on_gpu qwen-like qwen-like 14106 --longest 288 --buckets 2 --fine-weight "${FINE_WEIGHT:-0.2}"
 }
 
-# Sets `tokenizer` and `encoding` of one of six that differ in nothing but how coordinates are written: name
+# Sets `encoding` and `tokenizer` of equal bins between -REACH and REACH, 0.075 Å each: tokenizer bins reach
+uniform() {
+    encoding=$out/uniform$2.json
+    python3 - "$2" "$3" >"$encoding" <<'P'
+import json, sys
+bins, reach = int(sys.argv[1]), float(sys.argv[2])
+edges = [-reach + 2 * reach * at / bins for at in range(bins + 1)]
+print(json.dumps({"mode": "uniform", "L": -reach, "H": reach, "n_bins": bins, "edges": edges}))
+P
+    tokenizer=$(extended "$1" --encoding "$encoding" --tokens-per-block 4)
+}
+
+# Sets `tokenizer` and `encoding` of one of six that differ in nothing but how coordinates are written: name. Those of drug-like molecules
+# reach farther.
 written_by() {
     encoding=fixed
     case $1 in
@@ -186,13 +205,13 @@ written_by() {
         by-fused) tokenizer=$(extended tok-fused --kind fused --tokens-per-block 9) ;;
         by-two) encoding=fixed-2 tokenizer=$(extended tok-two --encoding fixed-2 --kind fused --tokens-per-block 7) ;;
         by-bins) encoding=$bins tokenizer=$(extended small-bins-tokenizer --encoding "$bins" --tokens-per-block 4) ;;
-        by-uniform)
-            encoding=$out/uniform256.json
-            python3 -c 'import json
-edges = [-9.6 + 19.2 * at / 256 for at in range(257)]
-print(json.dumps({"mode": "uniform", "L": -9.6, "H": 9.6, "n_bins": 256, "edges": edges}))' >"$encoding"
-            tokenizer=$(extended tok-uniform --encoding "$encoding" --tokens-per-block 4)
-            ;;
+        by-uniform) uniform tok-uniform 256 9.6 ;;
+        drugs-by-separate) tokenizer=$(extended tok-separate-wide --kind separate --tokens-per-block 11 --range 21) ;;
+        drugs-by-fused) tokenizer=$(extended tok-fused-wide --kind fused --tokens-per-block 9 --range 21) ;;
+        drugs-by-two) encoding=fixed-2 tokenizer=$(extended tok-two-wide --encoding fixed-2 --kind fused --tokens-per-block 7 --range 21) ;;
+        drugs-by-fixed) tokenizer=tokenizers/qwen-like ;;
+        drugs-by-bins) encoding=$wide_bins tokenizer=$(extended drugs-bins-tokenizer --encoding "$wide_bins" --tokens-per-block 4) ;;
+        drugs-by-uniform) uniform tok-uniform-wide 560 21 ;;
         *) echo "no recipe for $1" >&2; exit 2 ;;
     esac
 }
@@ -205,13 +224,17 @@ by_encoding() {
 
 # The texts of one of the six for a GPU, and an untrained folder with its tokenizer and shape: name
 texts_of() {
-    local folder=$out/$1-untrained
-    [ ! -f "$out/$1.npz" ] || return 0
-    small_corpus
+    [ ! -f "$out/$1.npz" ] && [ ! -f "$out/$1.npz.xz" ] || return 0
+    local corpus=$out/small-train.jsonl.gz shaken=$out/shaken.jsonl
+    local shape='{"hidden_size": 128, "num_hidden_layers": 4, "head_dim": 32, "intermediate_size": 352}'
+    case $1 in
+        drugs-*) drugs_part && corpus=$out/drugs-part.jsonl.gz shaken=$out/drugs-shaken.jsonl shape='{}' ;;
+        *) small_corpus ;;
+    esac
     written_by "$1"
     # drift shakes a conformer anew each time; here each is shaken once.
-    if [ ! -f "$out/shaken.jsonl" ]; then
-        python3 - "$out/small-train.jsonl.gz" "$out/shaken.jsonl" <<'P'
+    if [ ! -f "$shaken" ]; then
+        python3 - "$corpus" "$shaken" <<'P'
 import gzip, json, re, sys
 import numpy as np
 draw = np.random.default_rng(1)
@@ -224,26 +247,21 @@ with gzip.open(sys.argv[1], "rt") as rows, open(sys.argv[2], "w") as out:
         out.write(json.dumps(row) + "\n")
 P
     fi
-    mkdir -p "$folder"
-    cp "$tokenizer/tokenizer.json" eval/small-bins/{config,generation_config,tokenizer_config}.json "$folder"
-    python3 - "$folder" <<'P'
-import json, sys
-from tokenizers import Tokenizer
-config = json.load(open(f"{sys.argv[1]}/config.json"))
-rows = Tokenizer.from_file(f"{sys.argv[1]}/tokenizer.json").get_vocab_size()
-config.update(hidden_size=128, num_hidden_layers=4, head_dim=32, intermediate_size=352, vocab_size=rows)
-json.dump(config, open(f"{sys.argv[1]}/config.json", "w"), indent=1)
-P
-    drift encode "$out/shaken.jsonl" --frame first-atoms --encoding "$encoding" -o "$out/$1.jsonl" --quiet
-    python3 eval/train_gpu.py documents "$out/$1.jsonl" "$folder" --encoding "$encoding" --frame first-atoms -o "$out/$1.npz"
+    untrained "$1" "$tokenizer" "$shape"
+    drift encode "$shaken" --frame first-atoms --encoding "$encoding" -o "$out/$1.jsonl" --quiet
+    python3 eval/train_gpu.py documents "$out/$1.jsonl" "$out/$1-untrained" --encoding "$encoding" --frame first-atoms -o "$out/$1.npz"
 }
 
-# One of the six, on a GPU, with five times as many tokens: name seed
+# One of the six, on a GPU: name seed. Small ones see five times as many tokens as on a core, drug-like ones 80 million.
 by_encoding_on_gpu() {
     [ ! -f "$out/$1-$2/recipe.json" ] || return 0
     texts_of "$1"
-    python3 eval/train_gpu.py train "$out/$1.npz" "$out/$1-untrained" --batch-tokens 40000 --steps 700 --warmup 50 --every 20 --seed "$2" \
-        -o "$out/$1-$2"
+    local how=(--batch-tokens "${BATCH_TOKENS:-40000}" --steps "${STEPS:-700}" --warmup 50 --every 20 --seed "$2")
+    case $1 in
+        drugs-*) how=(--batch-tokens "${BATCH_TOKENS:-80000}" --steps "${STEPS:-1000}" --warmup 50 --every 20 --seed "$2" --buckets 3) ;;
+    esac
+    [ -f "$out/$1.npz" ] || xz -dk "$out/$1.npz.xz"
+    python3 eval/train_gpu.py train "$out/$1.npz" "$out/$1-untrained" "${how[@]}" -o "$out/$1-$2" ${GPU_OPTIONS:-}
 }
 
 # The model of decimals carried on to one of the other tokenizers, on a GPU: name seed
@@ -276,7 +294,8 @@ for name in "${@:-qwen-like}"; do
         qwen-like-prepared) qwen_like_prepared ;;
         qwen-like-gpu) qwen_like_gpu ;;
         carried-by-*-[0-9]) name=${name#carried-} && carried "${name%-*}" "${name##*-}" ;;
-        by-*-[0-9]) by_encoding_on_gpu "${name%-*}" "${name##*-}" ;;
+        drugs-by-*-prepared) name=${name%-prepared} && texts_of "$name" && xz -kf -T0 "$out/$name.npz" ;;
+        by-*-[0-9] | drugs-by-*-[0-9]) by_encoding_on_gpu "${name%-*}" "${name##*-}" ;;
         by-*) by_encoding "$name" ;;
         *) echo "no recipe for $name" >&2; exit 2 ;;
     esac
