@@ -5,11 +5,12 @@
 
 Each RECORD.json is what `drift eval --likelihood` wrote of the six models of `eval/train.sh OUT by-…`, one for each seed of their training:
 `by-fixed`, or `by-fixed-0` and so on. ENCODINGS.json is what `drift encodings --json` says of CORPUS, the molecules of all. Models
-`drugs-by-…` are compared in the same way. Nats of two encodings compare only per volume: a text says in which cell a coordinate lies, and the log of the cell's width in Å is added for each
-coordinate. The first atoms span the frame, so six coordinates are 0 in every text; the other 3n - 6 count. Prints Markdown with the mean
-over seeds, and [the least, the greatest] of them, or of one seed its 95 % interval by molecule; and how far the order by a column of
-`drift encodings` is that of the models (Kendall's tau). VERDICTS.jsonl are what `drift eval --verdicts` wrote of the same runs: then also the
-differences between models, paired by molecule (the mean over texts and seeds), with 95 % intervals.
+`drugs-by-…` are compared in the same way. Nats of two encodings compare only per volume: a text says in which cell a coordinate lies, and
+the log of the cell's width in Å is added for each coordinate. The first atoms span the frame, so six coordinates are 0 in every text; the
+other 3n - 6 count. Prints Markdown with the mean over seeds, and [the least, the greatest] of them, or of one seed its 95 % interval by
+molecule; and how far the order by a column of `drift encodings` is that of the models (Kendall's tau). VERDICTS.jsonl are what `drift eval
+--verdicts` wrote of the same runs: then also the differences between models, paired by molecule (the mean over texts and seeds), with 95 %
+intervals.
 """
 
 import argparse
