@@ -4,11 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::SkeletonConstraint;
+use super::border::{Border, FoundWay, Way, WayPart};
 use super::expand::{Element, Spot};
 use super::marker::Opening;
 use super::product::{Chunk, ChunkState};
-use super::row::BorderSample;
-use super::ways::{Way, WayPart};
 use crate::constraint::automaton::mistaken;
 use crate::error::{Error, Result};
 
@@ -98,11 +97,10 @@ impl SkeletonConstraint {
     /// # Errors
     /// If they have too many places, as items in any order may have.
     pub fn graph(&self) -> Result<SkeletonGraph> {
-        let start = BorderSample { spot: self.program.start(), before: self.before.clone() };
         let mut builder = GraphBuilder {
             constraint: self,
             known: HashMap::new(),
-            waiting: vec![start],
+            waiting: vec![self.first_border()],
             chunks: Vec::new(),
             labels: HashMap::new(),
             places: Vec::new(),
@@ -154,7 +152,7 @@ impl SkeletonConstraint {
 struct GraphBuilder<'c> {
     constraint: &'c SkeletonConstraint,
     known: HashMap<Spot, usize>,
-    waiting: Vec<BorderSample>,
+    waiting: Vec<Arc<Border>>,
     chunks: Vec<Arc<Chunk>>,
     labels: HashMap<PartLabel, usize>,
     places: Vec<Vec<GraphEdge>>,
@@ -165,20 +163,20 @@ impl GraphBuilder<'_> {
     fn opened(&mut self, opening: &Opening) -> GraphEdge {
         let label = self.label(&[Element::Text(opening.text.clone())], false);
         let before = self.constraint.before.followed_by(&opening.text);
-        let to = self.place(BorderSample { spot: opening.to.clone(), before });
+        let to = self.place(&self.constraint.border(opening.to.clone(), before));
         GraphEdge { part: Some((GraphPart::Run(opening.ids.clone()), label)), to: Some(to) }
     }
 
-    fn edges(&mut self, from: &BorderSample) -> Result<Vec<GraphEdge>> {
+    fn edges(&mut self, from: &Border) -> Result<Vec<GraphEdge>> {
         let constraint = self.constraint;
         let adds_space = from.before.begins() && constraint.processor.spellings.adds_space;
-        let ways = constraint.ways(from)?;
-        let mut edges = Vec::with_capacity(ways.len());
-        for Way { part, elements, behind } in ways {
+        let found = constraint.found_ways(from)?;
+        let mut edges = Vec::with_capacity(found.len());
+        for FoundWay { way: Way { part, behind }, elements } in found {
             let part = match part {
                 WayPart::Over => None,
                 WayPart::Run(ids) => Some(GraphPart::Run(ids)),
-                WayPart::Chunk(chunk) => {
+                WayPart::Chunk(chunk, _) => {
                     let known = self.chunks.iter().position(|known| Arc::ptr_eq(known, &chunk));
                     if known.is_none() {
                         self.chunks.push(chunk);
@@ -188,17 +186,17 @@ impl GraphBuilder<'_> {
             };
             let label = self.label(&elements, adds_space);
             let is_over = constraint.program.is_over(&behind.spot);
-            let to = if is_over { None } else { Some(self.place(behind)) };
+            let to = if is_over { None } else { Some(self.place(&behind)) };
             edges.push(GraphEdge { part: part.map(|part| (part, label)), to });
         }
         Ok(edges)
     }
 
-    fn place(&mut self, behind: BorderSample) -> usize {
+    fn place(&mut self, behind: &Arc<Border>) -> usize {
         let next = self.waiting.len();
         let place = *self.known.entry(behind.spot.clone()).or_insert(next);
         if place == next {
-            self.waiting.push(behind);
+            self.waiting.push(behind.clone());
         }
         place
     }

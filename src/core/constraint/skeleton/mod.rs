@@ -3,7 +3,7 @@
 //! - `program` has the text as nodes, and counts items: a multiset in any order needs a counter for each word.
 //! - `expand` finds how a text may go on, up to the next border at which texts fall apart
 //!   ([`crate::tokenizer::boundaries`]): as a fixed run, whose tokens the encoder knows in its context, or as a part with slots.
-//! - `ways` has the tokens of each such way behind the text before it.
+//! - `border` has the tokens of each such way behind the text before it, once for all texts of a prompt.
 //! - `product` has the tokens of a part with slots, shared by all prompts; `pieces` knows where it is cut. `row` follows a text. `marker` leaves the text before a
 //!   marker free.
 //! - `graph` lists all texts of a prompt, for grammars ([`super::grammar`]) and for counts of tokens.
@@ -13,6 +13,7 @@
 //! one: its tables are plain numbers that a device and a geometry can follow, a step in them is shorter, and it also knows tokenizers
 //! that cut slots out of the text, Unigram models, and several conformers in one answer.
 
+mod border;
 mod context;
 mod expand;
 mod graph;
@@ -22,10 +23,9 @@ mod product;
 mod program;
 mod row;
 mod verify;
-mod ways;
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::{Map, Value};
 
@@ -33,11 +33,12 @@ pub(super) use graph::GraphPart;
 pub use graph::{PartTokens, SkeletonGraph, TextTokens};
 pub use row::SkeletonRow;
 
+use self::border::Border;
 use self::context::Context;
-use self::expand::{Continuation, Element, Program};
+use self::expand::{Continuation, Element, Program, Spot};
 use self::marker::{MarkerTokens, Opening};
 use self::product::{Chunk, Surroundings};
-use self::row::{BorderSample, Thread, refuse};
+use self::row::{Thread, Threads, refuse};
 use super::{Constraint, Mask, State};
 use crate::error::{Error, Result, excerpt};
 use crate::skeleton::{Bound, Part, Skeleton};
@@ -66,28 +67,34 @@ pub struct SkeletonProcessor {
     boundaries: Mutex<HashMap<BTreeSet<u8>, Arc<TokenBoundaries>>>,
     chunks: Mutex<Chunks>,
     runs: Mutex<Runs>,
+    /// Lists of tokens, to compare them by address.
+    lists: Mutex<HashSet<Arc<[u32]>>>,
 }
 
 /// What follows a marker.
 struct Openings {
     tokens: Arc<MarkerTokens>,
     all: Vec<Opening>,
+    /// By how many bytes of the marker are written, the tokens that are forbidden.
+    forbidden: Vec<OnceLock<Arc<[u32]>>>,
 }
 
 impl Openings {
     /// Returns the ways behind a token that completed the marker with so many of its bytes.
-    fn threads(&self, constraint: &SkeletonConstraint, token: u32, used: usize) -> Result<Vec<Thread>> {
-        let mut threads = Vec::new();
+    fn threads(&self, constraint: &SkeletonConstraint, token: u32, used: usize) -> Threads {
+        let mut threads = Threads::new();
         for opening in &self.all {
             let Some(at) = self.tokens.entry(opening, token, used) else { continue };
             let before = Context { is_cut: true, ..Context::default() }.followed_by(&opening.text);
-            let to = BorderSample { spot: opening.to.clone(), before };
-            match at == opening.ids.len() {
-                true => constraint.go_on(&to, &mut threads)?,
-                false => threads.push(Thread::run(opening.ids.clone(), at, to)),
-            }
+            let border = constraint.border(opening.to.clone(), before);
+            threads.push(Thread::run(&opening.ids, at, &border));
         }
-        Ok(threads)
+        threads
+    }
+
+    /// Returns the tokens that are forbidden where so many bytes of the marker are written.
+    fn forbidden(&self, written: usize, eos: u32) -> Arc<[u32]> {
+        self.forbidden[written].get_or_init(|| self.tokens.forbidden(written, &self.all, eos)).clone()
     }
 }
 
@@ -97,9 +104,9 @@ pub struct SkeletonConstraint {
     program: Program,
     /// The text before the answer.
     before: Context,
-    /// The ways before the first token.
-    first: Vec<Thread>,
     openings: Option<Openings>,
+    /// The borders that texts have reached, by place.
+    borders: Mutex<HashMap<Spot, Arc<Border>>>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -116,8 +123,8 @@ impl SkeletonProcessor {
         let spellings = TokenSpellings::learn(&tokenizer)?.map_err(|why| refuse(&tokenizer.name, why))?;
         let spellings = Arc::new(spellings);
         let marker = skeleton.marker.as_deref().map(|marker| Arc::new(MarkerTokens::new(marker, &spellings)));
-        let (boundaries, chunks, runs) = Default::default();
-        Ok(SkeletonProcessor { tokenizer, skeleton, spellings, eos, marker, boundaries, chunks, runs })
+        let (boundaries, chunks, runs, lists) = Default::default();
+        Ok(SkeletonProcessor { tokenizer, skeleton, spellings, eos, marker, boundaries, chunks, runs, lists })
     }
 
     /// Returns the skeleton.
@@ -157,18 +164,12 @@ impl SkeletonProcessor {
             processor: self.clone(),
             program,
             before,
-            first: Vec::new(),
             openings: None,
+            borders: Mutex::default(),
         };
         match &self.marker {
             Some(marker) => constraint.openings = Some(constraint.opened(marker)?),
-            None => {
-                let before = constraint.before.clone();
-                let start = BorderSample { spot: constraint.program.start(), before };
-                let mut first = Vec::new();
-                constraint.go_on(&start, &mut first)?;
-                constraint.first = first;
-            }
+            None => _ = constraint.ways(&constraint.first_border())?,
         }
         verify::verify(&constraint, &text)?;
         Ok(constraint)
@@ -219,6 +220,18 @@ impl SkeletonProcessor {
             runs.insert(key, ids.clone());
         }
         Ok(ids)
+    }
+
+    /// Returns the one list with these tokens.
+    fn shared_list(&self, ids: Arc<[u32]>) -> Arc<[u32]> {
+        let mut known = locked(&self.lists);
+        if let Some(known) = known.get(&ids) {
+            return known.clone();
+        }
+        if known.len() < MOST_RUNS {
+            known.insert(ids.clone());
+        }
+        ids
     }
 
     fn joined(&self, text: &str) -> Error {
@@ -292,6 +305,11 @@ impl SkeletonConstraint {
         self.processor.tokenizer.prompt_ids_before(&self.before.text, &begun)
     }
 
+    /// Returns the border before the text.
+    fn first_border(&self) -> Arc<Border> {
+        self.border(self.program.start(), self.before.clone())
+    }
+
     /// Returns the token that ends a text.
     pub fn eos(&self) -> u32 {
         self.processor.eos
@@ -322,7 +340,8 @@ impl SkeletonConstraint {
             let offsets = [0].into_iter().chain(ends).collect();
             all.push(Opening { offsets, ids, text: text.clone(), to });
         }
-        Ok(Openings { tokens: tokens.clone(), all })
+        let forbidden = marker.bytes().map(|_| OnceLock::new()).collect();
+        Ok(Openings { tokens: tokens.clone(), all, forbidden })
     }
 }
 
