@@ -342,7 +342,7 @@ impl Program {
         let text = &literal[at.offset..];
         let has_slot = path.has_slot();
         for (index, c) in text.char_indices() {
-            if !path.elements.is_empty() && self.falls_apart(&path, text.as_bytes()[index]) {
+            if !path.elements.is_empty() && self.falls_apart(&path, &text.as_bytes()[index..]) {
                 let here = Spot { offset: at.offset + index, ..at.clone() };
                 if has_slot {
                     walk.found.push(Continuation { elements: path.elements, to: here });
@@ -355,18 +355,18 @@ impl Program {
         walk.waiting.push((self.behind(at), path));
     }
 
-    /// Returns whether the text falls apart between a path and a byte.
-    fn falls_apart(&self, path: &Path, first: u8) -> bool {
+    /// Returns whether the text falls apart between a path and the bytes behind it, of which one or more are given.
+    fn falls_apart(&self, path: &Path, behind: &[u8]) -> bool {
+        let is_border = |last: u8| {
+            !self.boundaries.joins(last, behind[0]) || self.boundaries.begins_added(last, behind)
+        };
         match path.elements.last() {
             // The space that the tokenizer adds has no border: it has no byte in the text.
             Some(Element::Text(text)) if self.adds_space && text == " " && path.elements.len() == 1 => false,
             Some(Element::Text(text)) => {
-                self.boundaries.ends_added(text)
-                    || !self.boundaries.joins(*text.as_bytes().last().unwrap_or(&b' '), first)
+                self.boundaries.ends_added(text) || is_border(*text.as_bytes().last().unwrap_or(&b' '))
             }
-            Some(Element::Slot(slot)) => {
-                self.last_bytes[*slot].iter().all(|last| !self.boundaries.joins(*last, first))
-            }
+            Some(Element::Slot(slot)) => self.last_bytes[*slot].iter().all(|last| is_border(*last)),
             None => true,
         }
     }
@@ -375,7 +375,7 @@ impl Program {
     fn is_border(&self, path: &Path, at: &Spot) -> bool {
         let mut firsts = BTreeSet::new();
         self.firsts(at, &mut firsts);
-        firsts.into_iter().all(|first| self.falls_apart(path, first))
+        firsts.into_iter().all(|first| self.falls_apart(path, &[first]))
     }
 
     /// The bytes with which the text may go on at a place.

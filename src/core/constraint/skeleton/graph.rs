@@ -10,6 +10,7 @@ use super::marker::Opening;
 use super::product::{Chunk, ChunkState};
 use crate::constraint::automaton::mistaken;
 use crate::error::{Error, Result};
+use crate::tokenizer::TokenSpellings;
 
 /// A part of the text between two borders.
 #[derive(Clone)]
@@ -36,14 +37,15 @@ pub struct SkeletonGraph {
     pub(in crate::constraint) chunks: Vec<Arc<Chunk>>,
     /// The different parts, in the order in which texts first have them.
     labels: Vec<PartLabel>,
+    spellings: Arc<TokenSpellings>,
 }
 
 /// A part as a reader knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct PartLabel {
-    text: String,
-    has_slot: bool,
-    has_text: bool,
+pub(super) struct PartLabel {
+    pub text: String,
+    pub has_slot: bool,
+    pub has_text: bool,
 }
 
 impl GraphPart {
@@ -81,6 +83,8 @@ pub struct PartTokens {
 pub struct TextTokens {
     /// The different parts in the order of the text.
     pub parts: Vec<PartTokens>,
+    /// The different lines in the order in which texts first have them, as parts; none if they are too many or too long to list.
+    pub lines: Vec<PartTokens>,
     /// The least and the largest number of tokens of a whole text.
     pub tokens: [u32; 2],
 }
@@ -124,7 +128,8 @@ impl SkeletonConstraint {
         let mut labels: Vec<(PartLabel, usize)> = builder.labels.into_iter().collect();
         labels.sort_by_key(|label| label.1);
         let labels = labels.into_iter().map(|label| label.0).collect();
-        Ok(SkeletonGraph { places: builder.places, chunks: builder.chunks, labels })
+        let spellings = self.processor.spellings.clone();
+        Ok(SkeletonGraph { places: builder.places, chunks: builder.chunks, labels, spellings })
     }
 
     /// Returns the most items that a text may list.
@@ -259,7 +264,27 @@ impl SkeletonGraph {
             *known = [known[0].min(least), known[1].max(most)];
         }
         let counted = self.labels.iter().zip(parts).filter_map(|label| Some(label.0.tokens(label.1?)));
-        Ok(TextTokens { parts: counted.collect(), tokens: self.whole(&chunks) })
+        let (lines, tokens) = (self.lines(&chunks), self.whole(&chunks));
+        Ok(TextTokens { parts: counted.collect(), lines, tokens })
+    }
+
+    /// Returns a label by its number.
+    pub(super) fn label(&self, label: usize) -> &PartLabel {
+        &self.labels[label]
+    }
+
+    /// Returns where the tokens of fixed text begin, in bytes of its text; nothing for slots. A token may begin before it.
+    pub(super) fn token_begins(&self, part: &GraphPart, text: &str) -> Vec<usize> {
+        let GraphPart::Run(ids) = part else { return Vec::new() };
+        let mut begin = self.spellings.text(ids).len();
+        let before = begin.saturating_sub(text.len());
+        let mut begins = Vec::with_capacity(ids.len());
+        for id in ids.iter().rev() {
+            begin = begin.saturating_sub(self.spellings.bytes(*id).len());
+            begins.push(begin.saturating_sub(before));
+        }
+        begins.reverse();
+        begins
     }
 
     /// Returns the least and the largest number of tokens of a whole text. Places have no circles: each part writes on.

@@ -2,11 +2,11 @@
 //!
 //! - `program` has the text as nodes, and counts items: a multiset in any order needs a counter for each word.
 //! - `expand` finds how a text may go on, up to the next border at which texts fall apart
-//!   ([`crate::tokenizer::boundaries`]): as a fixed run, whose tokens the encoder knows in its context, or as a part with slots.
+//!   ([`crate::tokenizer::boundaries`], with the pairs of bytes of `neighbours`): as a fixed run, whose tokens the encoder knows in its context, or as a part with slots.
 //! - `border` has the tokens of each such way behind the text before it, once for all texts of a prompt.
 //! - `product` has the tokens of a part with slots, shared by all prompts; `pieces` knows where it is cut. `row` follows a text. `marker` leaves the text before a
 //!   marker free.
-//! - `graph` lists all texts of a prompt, for grammars ([`super::grammar`]) and for counts of tokens.
+//! - `graph` lists all texts of a prompt, for grammars ([`super::grammar`]) and for counts of tokens; `lines` counts those of lines.
 //! - `verify` compares each constraint with the encoder, both ways, before it is used.
 //!
 //! Enriched SMILES is one of the skeletons, and a test compares its masks with those of [`super::automaton`]. Generation follows that
@@ -17,14 +17,16 @@ mod border;
 mod context;
 mod expand;
 mod graph;
+mod lines;
 mod marker;
+mod neighbours;
 mod pieces;
 mod product;
 mod program;
 mod row;
 mod verify;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::{Map, Value};
@@ -37,11 +39,12 @@ use self::border::Border;
 use self::context::Context;
 use self::expand::{Continuation, Element, Program, Spot};
 use self::marker::{MarkerTokens, Opening};
+use self::neighbours::PromptBytes;
 use self::product::{Chunk, Surroundings};
 use self::row::{Thread, Threads, refuse};
 use super::{Constraint, Mask, State};
 use crate::error::{Error, Result, excerpt};
-use crate::skeleton::{Bound, Part, Skeleton};
+use crate::skeleton::{Bound, Skeleton};
 use crate::tokenizer::boundaries::TokenBoundaries;
 use crate::tokenizer::{TokenSpellings, Tokenizer};
 
@@ -64,7 +67,7 @@ pub struct SkeletonProcessor {
     spellings: Arc<TokenSpellings>,
     eos: u32,
     marker: Option<Arc<MarkerTokens>>,
-    boundaries: Mutex<HashMap<BTreeSet<u8>, Arc<TokenBoundaries>>>,
+    boundaries: Mutex<HashMap<PromptBytes, Arc<TokenBoundaries>>>,
     chunks: Mutex<Chunks>,
     runs: Mutex<Runs>,
     /// Lists of tokens, to compare them by address.
@@ -149,12 +152,12 @@ impl SkeletonProcessor {
         place: &str,
     ) -> Result<SkeletonConstraint> {
         let bound = self.skeleton.bind(data, place)?;
-        let boundaries = self.boundaries(&bound);
         let text = text
             .or(bound.prompt.as_deref())
             .filter(|_| self.skeleton.one_text)
             .unwrap_or_default()
             .to_owned();
+        let boundaries = self.boundaries(&bound, &text);
         let before = self.before(&text, place)?;
         let Bound { items, fields, .. } = bound;
         let adds_space = self.spellings.adds_space;
@@ -188,12 +191,16 @@ impl SkeletonProcessor {
         Ok(Context { is_cut: true, is_prompt: true, ..Context::default().followed_by(text) })
     }
 
-    /// Returns the borders in texts of a prompt.
-    fn boundaries(&self, bound: &Bound<'_>) -> Arc<TokenBoundaries> {
-        let alphabet = alphabet(bound);
+    /// Returns the borders in texts of a prompt, whose answers stand behind `before` as one text with it.
+    fn boundaries(&self, bound: &Bound<'_>, before: &str) -> Arc<TokenBoundaries> {
+        let of_prompt = PromptBytes::new(bound, before);
         let mut known = locked(&self.boundaries);
-        let made = || Arc::new(TokenBoundaries::within(&self.spellings, &alphabet));
-        known.entry(alphabet.clone()).or_insert_with(made).clone()
+        if let Some(known) = known.get(&of_prompt) {
+            return known.clone();
+        }
+        let made = Arc::new(TokenBoundaries::within(&self.spellings, &of_prompt.pairs(bound)));
+        known.insert(of_prompt, made.clone());
+        made
     }
 
     /// Returns the tokens of a fixed text in its context.
@@ -257,36 +264,6 @@ impl SkeletonProcessor {
         chunks.insert(key, chunk.clone());
         Ok(chunk)
     }
-}
-
-/// Returns the bytes that the texts of a prompt may hold.
-fn alphabet(bound: &Bound<'_>) -> BTreeSet<u8> {
-    let skeleton = bound.skeleton;
-    let mut bytes: BTreeSet<u8> = b" 0123456789".iter().copied().collect();
-    let loops = skeleton.parts.iter().flat_map(|part| match part {
-        Part::Each(each) => &each.parts[..],
-        part => std::slice::from_ref(part),
-    });
-    for part in loops {
-        if let Part::Text(text) = part {
-            bytes.extend(text.bytes());
-        }
-    }
-    for part in &skeleton.parts {
-        if let Part::Each(each) = part {
-            bytes.extend(each.between.bytes());
-        }
-    }
-    let texts = skeleton.ends.iter().chain(&skeleton.marker).chain(&bound.fields);
-    texts.for_each(|text| bytes.extend(text.bytes()));
-    skeleton.slots.iter().for_each(|slot| bytes.extend(slot.dfa().alphabet()));
-    // Words of elements are the usual ones: with all letters, prompts share their borders.
-    if !bound.items.is_empty() {
-        bytes.extend((b'A'..=b'Z').chain(b'a'..=b'z'));
-    }
-    let words = bound.items.iter().flat_map(|items| items.words.iter().chain(&items.rest));
-    words.for_each(|word| bytes.extend(word.bytes()));
-    bytes
 }
 
 impl SkeletonConstraint {

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 pub use cell::TextGeometry;
 pub use read::Prompts;
 pub use report::{
-    CLOSE_ANGSTROM, RowGeometry, SkeletonComparison, SkeletonExample, SkeletonFigure, SkeletonReport,
+    CLOSE_ANGSTROM, DISTANCE_QUANTILES, RowGeometry, SkeletonComparison, SkeletonExample, SkeletonFigure, SkeletonReport,
     SkeletonRow, SkeletonVerdict,
 };
 
