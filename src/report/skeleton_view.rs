@@ -190,11 +190,15 @@ fn comparisons(report: &SkeletonReport) -> Option<Table> {
             (&row.shortest_difference_angstrom, "of texts that pass in both"),
         ] {
             let Some(mean) = mean else { continue };
-            let interval = mean.interval.map(|one| [one.low, one.high].map(|end| signed(end, 4)).join(" to "));
+            let interval =
+                mean.interval.map(|one| [one.low, one.high].map(|end| signed(end, 4)).join(" to "));
             let interval = interval.map(|shown| format!(" ({shown})")).unwrap_or_default();
             let shown = format!("{}{interval} Å", signed(mean.mean, 4));
             let prompts = counted(mean.items as u64, "prompt");
-            table.note(format!("{}: the shortest distance {texts} differs by {shown}, over {prompts}", row.row));
+            table.note(format!(
+                "{}: the shortest distance {texts} differs by {shown}, over {prompts}",
+                row.row
+            ));
         }
     }
     Some(table)

@@ -93,8 +93,7 @@ impl TokenBoundaries {
             _ => return Err("neither a BPE nor a Unigram model".into()),
         };
         keeps_ascii(tokenizer)?;
-        let mut cuts =
-            TokenBoundaries {
+        let mut cuts = TokenBoundaries {
             joined: vec![false; 128 * 128],
             joined_by_added: Vec::new(),
             crossing: None,

@@ -357,9 +357,8 @@ impl Program {
 
     /// Returns whether the text falls apart between a path and the bytes behind it, of which one or more are given.
     fn falls_apart(&self, path: &Path, behind: &[u8]) -> bool {
-        let is_border = |last: u8| {
-            !self.boundaries.joins(last, behind[0]) || self.boundaries.begins_added(last, behind)
-        };
+        let is_border =
+            |last: u8| !self.boundaries.joins(last, behind[0]) || self.boundaries.begins_added(last, behind);
         match path.elements.last() {
             // The space that the tokenizer adds has no border: it has no byte in the text.
             Some(Element::Text(text)) if self.adds_space && text == " " && path.elements.len() == 1 => false,

@@ -99,18 +99,25 @@ impl SkeletonConstraint {
     /// Returns all texts as a graph.
     ///
     /// # Errors
-    /// If they have too many places, as items in any order may have.
+    /// If they have too many places, as items in any order may have, or the prompt ends within a part.
     pub fn graph(&self) -> Result<SkeletonGraph> {
+        let start = match &self.begun {
+            None => self.first_border(),
+            Some(begun) => begun.row.border().cloned().ok_or_else(|| {
+                let problem = "the prompt ends within a part of the text that its tokens do not divide";
+                Error::input(self.name(), problem, "end it with less of the text")
+            })?,
+        };
         let mut builder = GraphBuilder {
             constraint: self,
             known: HashMap::new(),
-            waiting: vec![self.first_border()],
+            waiting: vec![start],
             chunks: Vec::new(),
             labels: HashMap::new(),
             places: Vec::new(),
         };
         let mut at = 0;
-        if let Some(openings) = &self.openings {
+        if let Some(openings) = self.openings.as_ref().filter(|_| self.begun.is_none()) {
             let edges = openings.all.iter().map(|opening| builder.opened(opening)).collect();
             builder.places.push(edges);
             at = 1;
@@ -139,7 +146,7 @@ impl SkeletonConstraint {
 
     /// Returns whether the text before a marker is free.
     pub(in crate::constraint) fn has_marker(&self) -> bool {
-        self.openings.is_some()
+        self.openings.is_some() && self.begun.is_none()
     }
 
     /// Returns the tokens that engines mistake for others ([`super::super::automaton`]).

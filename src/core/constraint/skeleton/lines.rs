@@ -80,7 +80,9 @@ impl LineSearch<'_> {
         self.rests(0)?.iter().for_each(|line| lines.add(line.clone()));
         for edge in graph.places.iter().flatten() {
             let pieces = self.pieces(edge);
-            let Some((last, [_, middle @ ..])) = pieces.split_last().map(|all| (all.0, &pieces[..])) else { continue };
+            let Some((last, [_, middle @ ..])) = pieces.split_last().map(|all| (all.0, &pieces[..])) else {
+                continue;
+            };
             middle.iter().filter(|piece| piece.is_whole_line()).for_each(|piece| lines.add(piece.clone()));
             if !pieces[0].is_whole_line() {
                 continue;
@@ -106,7 +108,8 @@ impl LineSearch<'_> {
                 continue;
             }
             let edges = &graph.places[at];
-            let goes_on = |edge: &&GraphEdge| !self.pieces(edge).first().is_some_and(PartTokens::is_whole_line);
+            let goes_on =
+                |edge: &&GraphEdge| !self.pieces(edge).first().is_some_and(PartTokens::is_whole_line);
             let behind = edges.iter().filter(goes_on).filter_map(|edge| edge.to);
             let unknown: Vec<usize> = behind.filter(|to| self.rests[*to].is_none()).collect();
             if !unknown.is_empty() {
@@ -155,7 +158,12 @@ impl LineSearch<'_> {
                 tokens = tokens.map(|count| count + 1);
             }
             let has_slots = label.has_slot && text.contains('{');
-            pieces.push(PartTokens { has_slots, joined: has_slots && label.has_text, tokens, ..PartTokens::without_tokens(text) });
+            pieces.push(PartTokens {
+                has_slots,
+                joined: has_slots && label.has_text,
+                tokens,
+                ..PartTokens::without_tokens(text)
+            });
         }
         if let (GraphPart::Chunk(chunk), Some(first)) = (part, pieces.first_mut()) {
             first.tokens = self.chunks[*chunk];

@@ -66,6 +66,8 @@ pub struct SkeletonProcessor {
     skeleton: Arc<Skeleton>,
     spellings: Arc<TokenSpellings>,
     eos: u32,
+    /// The beginning of texts that stands in prompts already.
+    begun: Box<str>,
     marker: Option<Arc<MarkerTokens>>,
     boundaries: Mutex<HashMap<PromptBytes, Arc<TokenBoundaries>>>,
     chunks: Mutex<Chunks>,
@@ -110,6 +112,14 @@ pub struct SkeletonConstraint {
     openings: Option<Openings>,
     /// The borders that texts have reached, by place.
     borders: Mutex<HashMap<Spot, Arc<Border>>>,
+    begun: Option<BegunText>,
+}
+
+/// The beginning of texts that stands in the prompt already.
+struct BegunText {
+    ids: Vec<u32>,
+    /// A row behind it.
+    row: SkeletonRow,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -127,7 +137,26 @@ impl SkeletonProcessor {
         let spellings = Arc::new(spellings);
         let marker = skeleton.marker.as_deref().map(|marker| Arc::new(MarkerTokens::new(marker, &spellings)));
         let (boundaries, chunks, runs, lists) = Default::default();
-        Ok(SkeletonProcessor { tokenizer, skeleton, spellings, eos, marker, boundaries, chunks, runs, lists })
+        let begun = Box::default();
+        Ok(SkeletonProcessor {
+            tokenizer,
+            skeleton,
+            spellings,
+            eos,
+            begun,
+            marker,
+            boundaries,
+            chunks,
+            runs,
+            lists,
+        })
+    }
+
+    /// This processor for prompts that end with the beginning of a text: with its marker, its first tag, or more.
+    #[must_use]
+    pub fn begun(mut self, text: &str) -> Self {
+        self.begun = text.into();
+        self
     }
 
     /// Returns the skeleton.
@@ -169,12 +198,14 @@ impl SkeletonProcessor {
             before,
             openings: None,
             borders: Mutex::default(),
+            begun: None,
         };
         match &self.marker {
             Some(marker) => constraint.openings = Some(constraint.opened(marker)?),
             None => _ = constraint.ways(&constraint.first_border())?,
         }
         verify::verify(&constraint, &text)?;
+        constraint.begun = constraint.begun_text(&text)?;
         Ok(constraint)
     }
 
@@ -269,17 +300,52 @@ impl SkeletonProcessor {
 impl SkeletonConstraint {
     /// Returns a row that has written nothing.
     pub fn row(&self) -> SkeletonRow {
-        SkeletonRow::new(self)
+        self.begun.as_ref().map_or_else(|| SkeletonRow::new(self), |begun| begun.row.clone())
     }
 
-    /// Returns the ids of the prompt before a text, if both are one: without the token that joins them, and with the prefix that the
-    /// post-processor adds.
+    /// Returns the beginning of texts in its tokens behind a prompt; the text before the answer, if both are one.
+    ///
+    /// # Errors
+    /// If no text of the prompt begins with them.
+    fn begun_text(&self, prompt: &str) -> Result<Option<BegunText>> {
+        let SkeletonProcessor { tokenizer, spellings, begun, .. } = &*self.processor;
+        if begun.is_empty() {
+            return Ok(None);
+        }
+        let whole = tokenizer.ids(&format!("{prompt}{begun}"))?;
+        let behind = if prompt.is_empty() {
+            Some(&whole[..])
+        } else {
+            spellings.behind(&whole, prompt.len(), prompt.len() + begun.len())
+        };
+        let ids = behind.unwrap_or_default().to_vec();
+        let mut row = SkeletonRow::new(self);
+        for id in &ids {
+            if *id == self.eos() || !row.mask().allows(*id) {
+                row.end();
+                break;
+            }
+            row.advance(self, *id);
+        }
+        if ids.is_empty() || row.mask() == Mask::Only(&[]) {
+            let problem =
+                format!("no text of this prompt begins with the tokens of `{}`", begun.escape_debug());
+            let remedy = "end prompts with a beginning of the text that ends where no token joins it with what follows";
+            return Err(Error::input(&tokenizer.name, problem, remedy));
+        }
+        Ok(Some(BegunText { ids, row }))
+    }
+
+    /// Returns the ids of the prompt before a text, if both are one: without the token that joins them, with the prefix that the
+    /// post-processor adds, and with the beginning of the text that prompts end with.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the prompt.
     pub fn prompt_ids(&self) -> Result<Vec<u32>> {
-        let begun = self.program.ahead(&self.program.start());
-        self.processor.tokenizer.prompt_ids_before(&self.before.text, &begun)
+        let ahead = self.program.ahead(&self.program.start());
+        let mut ids = self.processor.tokenizer.prompt_ids_before(&self.before.text, &ahead)?;
+        ids.extend(self.begun.iter().flat_map(|begun| &begun.ids));
+        Ok(ids)
     }
 
     /// Returns the border before the text.

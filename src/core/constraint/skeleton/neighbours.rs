@@ -109,7 +109,9 @@ impl PairWalk<'_> {
             ItemText::Word => self.any(words, false),
             ItemText::Rest => self.any(words, true),
             ItemText::Index(_) | ItemText::Count | ItemText::Units => self.any(&digits(), false),
-            ItemText::Sum | ItemText::Reduced => self.any(&(&(words | &digits()) | &BTreeSet::from([b' '])), false),
+            ItemText::Sum | ItemText::Reduced => {
+                self.any(&(&(words | &digits()) | &BTreeSet::from([b' '])), false)
+            }
         }
     }
 

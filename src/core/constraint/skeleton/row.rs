@@ -166,6 +166,21 @@ impl SkeletonRow {
         self.keep(legal);
     }
 
+    /// Allows no token any more.
+    pub(super) fn end(&mut self) {
+        self.threads.clear();
+        self.free = None;
+        self.legal = Legal::Only(Arc::new([]));
+    }
+
+    /// Returns the border at which the text is; `None` within a part.
+    pub(super) fn border(&self) -> Option<&Arc<Border>> {
+        match &self.threads[..] {
+            [Thread { position: Position::Border, border }] => Some(border),
+            _ => None,
+        }
+    }
+
     /// Returns why no token is legal any more, if so.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
@@ -173,12 +188,13 @@ impl SkeletonRow {
 
     /// Keeps the tokens that may come next; none, if the text cannot be followed further.
     fn keep(&mut self, legal: Result<Legal>) {
-        self.legal = legal.unwrap_or_else(|error| {
-            self.threads.clear();
-            self.free = None;
-            self.problem = Some(error.to_string().into());
-            Legal::Only(Arc::new([]))
-        });
+        match legal {
+            Ok(legal) => self.legal = legal,
+            Err(error) => {
+                self.end();
+                self.problem = Some(error.to_string().into());
+            }
+        }
     }
 
     fn step(&mut self, constraint: &SkeletonConstraint, token: u32) -> Result<()> {

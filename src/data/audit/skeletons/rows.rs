@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::super::pairs::{Cluster, RatioDifference, Share, level, ratio_difference};
 use super::report::{
-    CLOSE_ANGSTROM, DISTANCE_QUANTILES, RowGeometry, SkeletonComparison, SkeletonFigure, SkeletonRow, SkeletonVerdict,
+    CLOSE_ANGSTROM, DISTANCE_QUANTILES, RowGeometry, SkeletonComparison, SkeletonFigure, SkeletonRow,
+    SkeletonVerdict,
 };
 use crate::parameter;
 use crate::stats::bootstrap::{Mean, quantile};
