@@ -57,6 +57,9 @@ type Runs = HashMap<[String; 3], Arc<[u32]>>;
 /// Texts before a marker, in which its tokens are found.
 const BEFORE_MARKER: [&str; 3] = ["\n", ".", "x"];
 
+/// The most kinds of prompts whose borders are kept.
+const MOST_BOUNDARIES: usize = 1 << 10;
+
 /// The most fixed texts whose tokens are kept.
 const MOST_RUNS: usize = 1 << 16;
 
@@ -230,7 +233,9 @@ impl SkeletonProcessor {
             return known.clone();
         }
         let made = Arc::new(TokenBoundaries::within(&self.spellings, &of_prompt.pairs(bound)));
-        known.insert(of_prompt, made.clone());
+        if known.len() < MOST_BOUNDARIES {
+            known.insert(of_prompt, made.clone());
+        }
         made
     }
 

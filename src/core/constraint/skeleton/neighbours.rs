@@ -18,8 +18,8 @@ pub(super) struct PromptBytes {
     before: Vec<u8>,
 }
 
-/// How much of the text before an answer is looked at, in bytes: no token that reaches into the answer is longer.
-const BEFORE: usize = 16;
+/// How much of the text before an answer is looked at, in bytes: little more than its last tag, so that prompts share their borders.
+const BEFORE: usize = 8;
 
 impl PromptBytes {
     /// Returns those of a prompt behind which an answer stands as one text with it; `before` is empty if it does not.
@@ -40,7 +40,10 @@ impl PromptBytes {
     pub(super) fn pairs(&self, bound: &Bound<'_>) -> BytePairs {
         let skeleton = bound.skeleton;
         let mut walk = PairWalk { of_prompt: self, bound, pairs: BytePairs::new(), lasts: BTreeSet::new() };
-        walk.text(&self.before);
+        if !self.before.is_empty() {
+            walk.lasts = (0..=u8::MAX).collect();
+            walk.text(&self.before);
+        }
         if let Some(marker) = &skeleton.marker {
             walk.lasts = (0..=u8::MAX).collect();
             walk.text(marker.as_bytes());
@@ -94,10 +97,12 @@ impl PairWalk<'_> {
 
     fn slot(&mut self, dfa: &Dfa) {
         self.pairs.add(&self.lasts, &dfa.bytes(dfa.start()).collect());
-        for state in 0..dfa.len() as DfaState {
-            for byte in dfa.bytes(state) {
-                let behind = dfa.next(state, byte).map(|then| dfa.bytes(then).collect());
-                self.pairs.add(&BTreeSet::from([byte]), &behind.unwrap_or_default());
+        let all: Vec<BTreeSet<u8>> =
+            (0..dfa.len() as DfaState).map(|state| dfa.bytes(state).collect()).collect();
+        for (bytes, state) in all.iter().zip(0..) {
+            for byte in bytes {
+                let behind = dfa.next(state, *byte).map(|then| &all[usize::from(then)]);
+                behind.into_iter().for_each(|behind| self.pairs.add(&BTreeSet::from([*byte]), behind));
             }
         }
         self.lasts = last_bytes(dfa);

@@ -359,12 +359,15 @@ fn walk_beside(tables: &AutomatonProcessor, own: &Arc<SkeletonProcessor>, smiles
 /// where the last tag ends the text. Whatever tokenizer the tables take, the skeleton takes.
 #[test]
 fn masks_of_enriched_smiles_are_those_of_the_tables() {
-    let real = ["qwen3", "llama-3.2", "qwen3-custom", "llama-3.2-chem", "gemma3", "mistral-v1"]
-        .map(|name| PathBuf::from(shared()).join("tokenizers").join(name));
+    let is_all = std::env::var_os("DRIFT_ALL").is_some();
+    let names = ["qwen3", "llama-3.2", "qwen3-custom", "llama-3.2-chem", "mistral-v1", "gemma3"];
+    let real = names.map(|name| PathBuf::from(shared()).join("tokenizers").join(name));
+    // Gemma 3 has many tokens, and takes as long as all others; its kind is among the fixtures.
+    let real = real.into_iter().take(names.len() - usize::from(!is_all));
+    let real: Vec<PathBuf> = real.collect();
     let real = real.iter().filter(|path| path.is_dir()).map(|path| Tokenizer::load(path).unwrap());
     let names = ["llama-2-like-untagged", "border-open-minus", "border-bracket-minus"].map(fixture);
     let (mut walked, mut compared) = (0, 0);
-    let is_all = std::env::var_os("DRIFT_ALL").is_some();
     for tokenizer in tokenizers().into_iter().filter(|one| one.name != "words").chain(names).chain(real) {
         let tokenizer = Arc::new(tokenizer);
         let close = tokenizer.vocabulary_id("[/CONFORMER]");
