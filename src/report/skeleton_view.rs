@@ -31,8 +31,8 @@ pub fn part_tokens(report: &SkeletonTokens) -> Table {
 
 /// Returns what the lines of texts take in tokens; `None` if texts have one line, or lines that are not listed.
 pub fn line_tokens(report: &SkeletonTokens) -> Option<Table> {
-    let listed_lines = || listed("Lines, all of each prompt's texts".to_owned(), "line", &report.lines);
-    (report.lines.len() > 1).then(listed_lines)
+    let title = "Lines, all of each prompt's texts".to_owned();
+    (report.lines.len() > 1).then(|| listed(title, "line", &report.lines))
 }
 
 fn listed(title: String, column: &str, parts: &[PartTokens]) -> Table {

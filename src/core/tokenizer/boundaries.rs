@@ -165,10 +165,12 @@ impl TokenBoundaries {
 
     /// Returns whether a text begins with an added token, and no other one may begin before it, behind `last`.
     pub(crate) fn begins_added(&self, last: u8, text: &[u8]) -> bool {
-        let joins = |first: u8| {
-            last >= 128 || first >= 128 || self.joined_by_added[usize::from(last) * 128 + usize::from(first)]
-        };
-        self.watched.iter().any(|content| text.starts_with(content) && !joins(content[0]))
+        let mut begun = self.watched.iter().filter(|content| text.starts_with(content));
+        begun.any(|content| !self.joins_by_added(last, content[0]))
+    }
+
+    fn joins_by_added(&self, a: u8, b: u8) -> bool {
+        a >= 128 || b >= 128 || self.joined_by_added[usize::from(a) * 128 + usize::from(b)]
     }
 
     fn add(&mut self, token: &str, beside: &AdjacentCharacters) {

@@ -357,17 +357,23 @@ impl Program {
 
     /// Returns whether the text falls apart between a path and the bytes behind it, of which one or more are given.
     fn falls_apart(&self, path: &Path, behind: &[u8]) -> bool {
-        let is_border =
-            |last: u8| !self.boundaries.joins(last, behind[0]) || self.boundaries.begins_added(last, behind);
         match path.elements.last() {
             // The space that the tokenizer adds has no border: it has no byte in the text.
             Some(Element::Text(text)) if self.adds_space && text == " " && path.elements.len() == 1 => false,
             Some(Element::Text(text)) => {
-                self.boundaries.ends_added(text) || is_border(*text.as_bytes().last().unwrap_or(&b' '))
+                let last = *text.as_bytes().last().unwrap_or(&b' ');
+                self.boundaries.ends_added(text) || self.falls_apart_behind(last, behind)
             }
-            Some(Element::Slot(slot)) => self.last_bytes[*slot].iter().all(|last| is_border(*last)),
+            Some(Element::Slot(slot)) => {
+                self.last_bytes[*slot].iter().all(|last| self.falls_apart_behind(*last, behind))
+            }
             None => true,
         }
+    }
+
+    /// Returns whether the text falls apart between a byte and those behind it.
+    fn falls_apart_behind(&self, last: u8, behind: &[u8]) -> bool {
+        !self.boundaries.joins(last, behind[0]) || self.boundaries.begins_added(last, behind)
     }
 
     /// Returns whether the text falls apart between a path and whatever may follow at a place.

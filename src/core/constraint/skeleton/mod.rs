@@ -10,8 +10,8 @@
 //! - `verify` compares each constraint with the encoder, both ways, before it is used.
 //!
 //! Enriched SMILES is one of the skeletons, and a test compares its masks with those of [`super::automaton`]. Generation follows that
-//! one: its tables are plain numbers that a device and a geometry can follow, a step in them is shorter, and it also knows tokenizers
-//! that cut slots out of the text, Unigram models, and several conformers in one answer.
+//! one: its tables are plain numbers that a device and a geometry can follow, a molecule takes less to begin, and it also knows
+//! tokenizers that cut slots out of the text, Unigram models, and several conformers in one answer.
 
 mod border;
 mod context;
