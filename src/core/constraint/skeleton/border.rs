@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex};
 use super::context::Context;
 use super::expand::{Continuation, Element, Spot};
 use super::product::{Chunk, ChunkState, Surroundings};
-use super::row::refuse;
 use super::{SkeletonConstraint, locked};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A place at which texts fall apart.
 pub(super) struct Border {
@@ -166,4 +165,10 @@ impl SkeletonConstraint {
             "a token may reach from the prompt into the answer's first slot",
         ))
     }
+}
+
+/// Returns an error about a tokenizer and a skeleton.
+pub(super) fn refuse(tokenizer: &str, problem: impl std::fmt::Display) -> Error {
+    let problem = format!("the tokens of this skeleton cannot be followed: {problem}");
+    Error::input(tokenizer, problem, "give another tokenizer")
 }

@@ -35,13 +35,13 @@ pub(super) use graph::GraphPart;
 pub use graph::{PartTokens, SkeletonGraph, TextTokens};
 pub use row::SkeletonRow;
 
-use self::border::Border;
+use self::border::{Border, refuse};
 use self::context::Context;
 use self::expand::{Continuation, Element, Program, Spot};
 use self::marker::{MarkerTokens, Opening};
 use self::neighbours::PromptBytes;
 use self::product::{Chunk, Surroundings};
-use self::row::{Thread, Threads, refuse};
+use self::row::{Thread, Threads};
 use super::{Constraint, Mask, State};
 use crate::error::{Error, Result, excerpt};
 use crate::skeleton::{Bound, Skeleton};

@@ -12,7 +12,7 @@ use super::SkeletonConstraint;
 use super::border::{Border, WayPart};
 use super::product::{Chunk, ChunkState};
 use crate::constraint::Mask;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Where a way is.
 #[derive(Clone)]
@@ -232,10 +232,4 @@ impl SkeletonRow {
         all.dedup();
         Ok(Legal::Only(all.into()))
     }
-}
-
-/// Returns an error about a tokenizer and a skeleton.
-pub(super) fn refuse(tokenizer: &str, problem: impl std::fmt::Display) -> Error {
-    let problem = format!("the tokens of this skeleton cannot be followed: {problem}");
-    Error::input(tokenizer, problem, "give another tokenizer")
 }
