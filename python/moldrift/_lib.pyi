@@ -164,7 +164,7 @@ class Processor:
 class SkeletonAutomaton:
     """The automaton of a skeleton for one tokenizer."""
 
-    def __new__(cls, tokenizer: Tokenizer, source: str, eos: int) -> SkeletonAutomaton: ...
+    def __new__(cls, tokenizer: Tokenizer, source: str, eos: int, begun: str = "") -> SkeletonAutomaton: ...
     @property
     def name(self) -> str:
         """The name of the skeleton."""

@@ -38,6 +38,8 @@ class SkeletonAutomaton:
             ``smiles-then-xyz``, ``enriched-smiles:fixed-2``, …), the path of a ``drift.skeleton/1``, or the content of
             such a file as a mapping.
         eos_token_id: the id that ends a text, as for :class:`moldrift.Automaton`.
+        begun: the beginning of texts that prompts end with already: a marker (``<CIF>``), the first tag, or more. It must
+            end where no token joins it with what follows.
 
     Raises:
         TokenizerRefused: if the tokens cannot be followed; the message says why.
@@ -45,11 +47,16 @@ class SkeletonAutomaton:
     """
 
     def __init__(
-        self, tokenizer: Any, skeleton: SkeletonLike, *, eos_token_id: int | list[int] | None = None
+        self,
+        tokenizer: Any,
+        skeleton: SkeletonLike,
+        *,
+        eos_token_id: int | list[int] | None = None,
+        begun: str = "",
     ) -> None:
         self.source = read(tokenizer, eos_token_id)
         content = json.dumps(dict(skeleton)) if isinstance(skeleton, Mapping) else os.fspath(skeleton)
-        self._automaton = _lib.SkeletonAutomaton(self.source.tokenizer, content, self.source.eos)
+        self._automaton = _lib.SkeletonAutomaton(self.source.tokenizer, content, self.source.eos, begun)
 
     @property
     def name(self) -> str:

@@ -63,8 +63,9 @@ class AutomatonLogitsProcessor(LogitsProcessor):
     Further keys of the mapping are ``geometry`` (true for `moldrift.GeometryAutomaton`), and the options of the two
     classes: ``dialect``, ``encoding``, ``conformers``, ``opened``, and with ``geometry`` also ``bounds``, ``signs`` and
     ``planes``. A request ``{"skeleton": …, "prompt": {…}}`` instead is held to a text of the skeleton (a name, a path or
-    its content) for the data of its prompt, as by `moldrift.SkeletonAutomaton`. vLLM itself draws the tokens, so
-    temperature, top-p, seeds and log-probabilities work as always.
+    its content) for the data of its prompt, as by `moldrift.SkeletonAutomaton`; ``"begun"`` is the beginning of the text
+    that the prompt ends with. vLLM itself draws the tokens, so temperature, top-p, seeds and log-probabilities work as
+    always.
     Speculative decoding takes no logits processors; vLLM says so when it starts.
     """
 
@@ -117,10 +118,12 @@ class AutomatonLogitsProcessor(LogitsProcessor):
             options = {name: value for name, value in asked.items() if name not in ("smiles", "geometry")}
             content = json.dumps(options, sort_keys=True)
             return self._automaton(bool(asked.get("geometry")), content).constraint(asked["smiles"])
-        return self._skeleton(json.dumps(asked["skeleton"], sort_keys=True)).constraint(asked["prompt"])
+        content = json.dumps([asked["skeleton"], asked.get("begun", "")], sort_keys=True)
+        return self._skeleton(content).constraint(asked["prompt"])
 
     def _of_skeleton(self, content: str) -> SkeletonAutomaton:
-        return SkeletonAutomaton(self._tokenizer, json.loads(content))
+        skeleton, begun = json.loads(content)
+        return SkeletonAutomaton(self._tokenizer, skeleton, begun=begun)
 
     def is_argmax_invariant(self) -> bool:
         """False: the most likely token may be forbidden."""
@@ -191,12 +194,14 @@ def _check_skeleton(asked: dict[str, Any]) -> None:
     Raises:
         ValueError: with what is wrong.
     """
-    if unknown := sorted(set(asked) - {"skeleton", "prompt"}):
+    if unknown := sorted(set(asked) - {"skeleton", "prompt", "begun"}):
         raise ValueError(f"moldrift: {', '.join(unknown)} is no option of a request with a skeleton")
     if not isinstance(asked["skeleton"], (str, dict)) or not isinstance(asked.get("prompt"), dict):
         raise ValueError(
             'moldrift: give {"skeleton": "…", "prompt": {…}}, a skeleton and the data of the prompt'
         )
+    if not isinstance(asked.get("begun", ""), str):
+        raise ValueError("moldrift: give `begun` as text, the beginning that the prompt ends with")
     try:
         _skeleton(json.dumps(asked["skeleton"])).constraint(asked["prompt"])
     except TokenizerRefused:

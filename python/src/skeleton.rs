@@ -32,13 +32,14 @@ fn skeleton(source: &str) -> PyResult<Skeleton> {
 
 #[pymethods]
 impl SkeletonAutomaton {
-    /// `source` is a name, a path, or the JSON of a skeleton. `eos` ends a text.
+    /// `source` is a name, a path, or the JSON of a skeleton. `eos` ends a text, whose beginning `begun` stands in prompts.
     #[new]
-    fn new(py: Python<'_>, tokenizer: &Tokenizer, source: &str, eos: u32) -> PyResult<Self> {
+    #[pyo3(signature = (tokenizer, source, eos, begun=""))]
+    fn new(py: Python<'_>, tokenizer: &Tokenizer, source: &str, eos: u32, begun: &str) -> PyResult<Self> {
         let skeleton = Arc::new(skeleton(source)?);
         let tokenizer = tokenizer.inner.clone();
         let inner = py.detach(|| SkeletonProcessor::new(tokenizer.clone(), skeleton, eos));
-        let inner = Arc::new(inner.map_err(Class::Tokenizer.of())?);
+        let inner = Arc::new(inner.map_err(Class::Tokenizer.of())?.begun(begun));
         Ok(SkeletonAutomaton { inner, tokenizer, eos })
     }
 

@@ -342,3 +342,15 @@ def test_prompt_and_answer_are_one_text(name: str) -> None:
     for place in range(at, len(whole)):
         assert whole[place] in automaton.allowed_ids(prompt, whole[at:place])
     assert automaton.allowed_ids(prompt, whole[at:]) == [0]
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_prompts_may_end_with_the_beginning_of_a_text(name: str) -> None:
+    salt = {"formula": "NaCl"}
+    begun = "4.0 4.0 5.6\n90 90 90\n"
+    whole = moldrift.SkeletonAutomaton(name, "crystal-text")
+    behind = moldrift.SkeletonAutomaton(name, "crystal-text", begun=begun)
+    assert behind.allowed_ids(salt) == whole.allowed_ids(salt, whole.ids(begun))
+    assert "Na" in {behind.token(one) for one in behind.allowed_ids(salt)}
+    with pytest.raises(moldrift.TokenizerRefused, match="no text of this prompt begins with"):
+        moldrift.SkeletonAutomaton(name, "crystal-text", begun="x").constraint(salt)

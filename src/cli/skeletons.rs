@@ -9,7 +9,9 @@ use super::output::Output;
 use super::skipped;
 use super::values::{is_stdout, not_stdout};
 use crate::report::format::{counted, thousands};
-use crate::report::skeleton_view::{part_tokens, prompt_tokens, skeleton_tables, slot_encodings};
+use crate::report::skeleton_view::{
+    line_tokens, part_tokens, prompt_tokens, skeleton_tables, slot_encodings,
+};
 use drift_core::constraint::grammar::GrammarFormat;
 use drift_core::error::Error;
 use drift_core::io::write_atomic;
@@ -91,8 +93,8 @@ pub(super) fn inspect(
     if output.json {
         return output.document(&report);
     }
-    let tables = [part_tokens(&report), prompt_tokens(&report)];
-    let tables: Vec<String> = tables.iter().map(|table| table.render(output.terminal())).collect();
+    let tables = [Some(part_tokens(&report)), line_tokens(&report), Some(prompt_tokens(&report))];
+    let tables: Vec<String> = tables.iter().flatten().map(|table| table.render(output.terminal())).collect();
     output.text(&tables.join("\n"))
 }
 

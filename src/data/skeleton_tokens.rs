@@ -39,6 +39,8 @@ pub struct SkeletonTokens {
     pub tokenizer: String,
     /// The parts of texts in their order, over all prompts that were counted.
     pub parts: Vec<PartTokens>,
+    /// The lines of texts in their order, as parts; none where they are too many or too long to list.
+    pub lines: Vec<PartTokens>,
     /// What the texts of each prompt take.
     pub prompts: Vec<PromptTokens>,
     /// The number of prompts all of whose texts take equally many tokens.
@@ -132,13 +134,14 @@ impl SkeletonTexts {
     /// If the prompts cannot be read, one lacks a field, or the tokens of its texts cannot be followed.
     pub fn tokens(self, job: &Job) -> Result<SkeletonTokens> {
         let (prompts, processor, provenance) = self.begin(job)?;
-        let (parts, counted) = count(&processor, &prompts, job)?;
+        let TokenCounts { parts, lines, prompts: counted } = count(&processor, &prompts, job)?;
         let is_constant = |prompt: &&PromptTokens| prompt.tokens.is_some_and(|[least, most]| least == most);
         Ok(SkeletonTokens {
             schema: TOKENS_SCHEMA,
             skeleton: processor.skeleton().name.clone(),
             tokenizer: processor.tokenizer().name.clone(),
-            parts,
+            parts: parts.all,
+            lines: lines.all,
             constant: counted.iter().filter(is_constant).count() as u64,
             prompts: counted,
             provenance,
@@ -200,29 +203,48 @@ impl SkeletonTexts {
     }
 }
 
-/// Counts the tokens of the parts of texts over all prompts, and of the texts of each prompt.
-fn count(
-    processor: &Arc<SkeletonProcessor>,
-    prompts: &Prompts,
-    job: &Job,
-) -> Result<(Vec<PartTokens>, Vec<PromptTokens>)> {
-    let (mut parts, mut known): (Vec<PartTokens>, HashMap<String, usize>) = Default::default();
-    let mut counted = Vec::with_capacity(prompts.data.len());
+/// Different parts, in the order in which texts first have them.
+#[derive(Default)]
+struct PartList {
+    all: Vec<PartTokens>,
+    known: HashMap<String, usize>,
+}
+
+impl PartList {
+    /// Adds the tokens of a part to those of other prompts.
+    fn add(&mut self, part: PartTokens) {
+        let at = *self.known.entry(part.part.clone()).or_insert(self.all.len());
+        match self.all.get_mut(at) {
+            Some(other) => other.tokens = widest(other.tokens, part.tokens),
+            None => self.all.push(part),
+        }
+    }
+}
+
+/// The tokens of the parts and lines of texts over all prompts, and of the texts of each prompt.
+#[derive(Default)]
+struct TokenCounts {
+    parts: PartList,
+    lines: PartList,
+    prompts: Vec<PromptTokens>,
+}
+
+fn count(processor: &Arc<SkeletonProcessor>, prompts: &Prompts, job: &Job) -> Result<TokenCounts> {
+    let mut counts = TokenCounts::default();
     for at in 0..prompts.data.len() {
         job.check()?;
         let constraint = constraint(processor, prompts, at)?;
         let prompt = prompts.data[at].1.clone();
-        match constraint.graph().and_then(|graph| graph.tokens()) {
-            Ok(TextTokens { parts: found, tokens }) => {
-                found.into_iter().for_each(|part| add(&mut parts, &mut known, part));
-                counted.push(PromptTokens { prompt, tokens: Some(tokens), uncounted: None });
+        counts.prompts.push(match constraint.graph().and_then(|graph| graph.tokens()) {
+            Ok(TextTokens { parts, lines, tokens }) => {
+                parts.into_iter().for_each(|part| counts.parts.add(part));
+                lines.into_iter().for_each(|line| counts.lines.add(line));
+                PromptTokens { prompt, tokens: Some(tokens), uncounted: None }
             }
-            Err(error) => {
-                counted.push(PromptTokens { prompt, tokens: None, uncounted: Some(error.to_string()) });
-            }
-        }
+            Err(error) => PromptTokens { prompt, tokens: None, uncounted: Some(error.to_string()) },
+        });
     }
-    Ok((parts, counted))
+    Ok(counts)
 }
 
 fn constraint(
@@ -244,10 +266,10 @@ fn slot_encoding(
     let Alternative { skeleton, slot, change, step, numbers } = alternative;
     let slot = &skeleton.slots[*slot];
     let processor = SkeletonProcessor::new(tokenizer.clone(), Arc::new(skeleton.clone()), NO_END)?;
-    let (parts, counted) = count(&Arc::new(processor), prompts, job)?;
+    let counts = count(&Arc::new(processor), prompts, job)?;
     let braced = format!("{{{}}}", slot.name);
-    let own = || parts.iter().filter(|part| part.part.contains(&braced));
-    let whole: Option<Vec<[u32; 2]>> = counted.iter().map(|prompt| prompt.tokens).collect();
+    let own = || counts.parts.all.iter().filter(|part| part.part.contains(&braced));
+    let whole: Option<Vec<[u32; 2]>> = counts.prompts.iter().map(|prompt| prompt.tokens).collect();
     Ok(SlotEncoding {
         tokenizer: tokenizer.name.clone(),
         slot: slot.name.clone(),
@@ -264,15 +286,4 @@ fn slot_encoding(
 /// Returns the least and the most tokens of two ranges.
 fn widest(range: [u32; 2], other: [u32; 2]) -> [u32; 2] {
     [range[0].min(other[0]), range[1].max(other[1])]
-}
-
-/// Adds the tokens of a part to those of other prompts.
-fn add(parts: &mut Vec<PartTokens>, known: &mut HashMap<String, usize>, part: PartTokens) {
-    let at = *known.entry(part.part.clone()).or_insert(parts.len());
-    match parts.get_mut(at) {
-        Some(other) => {
-            other.tokens = widest(other.tokens, part.tokens);
-        }
-        None => parts.push(part),
-    }
 }

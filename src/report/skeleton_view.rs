@@ -6,13 +6,17 @@ use super::audit_view::share;
 use super::fields::Fields;
 use super::format::{counted, or_dash, percent, signed, thousands};
 use super::table::Table;
+use drift_core::constraint::skeleton::PartTokens;
 use drift_core::skeleton::FaultKind;
-use drift_data::audit::skeletons::{CLOSE_ANGSTROM, RowGeometry, SkeletonExample, SkeletonReport};
+use drift_data::audit::skeletons::{
+    CLOSE_ANGSTROM, DISTANCE_QUANTILES, RowGeometry, SkeletonExample, SkeletonReport,
+};
 use drift_data::skeleton_tokens::{SkeletonTokens, SlotEncoding, SlotEncodings};
 
 /// Returns the tables of a report: rows with their faults, geometry, comparisons, and examples of faults.
 pub fn skeleton_tables(report: &SkeletonReport) -> Vec<Table> {
-    let tables = [Some(rows(report)), geometry(report), comparisons(report), examples(report)];
+    let tables =
+        [Some(rows(report)), geometry(report), distances(report), comparisons(report), examples(report)];
     tables.into_iter().flatten().collect()
 }
 
@@ -22,8 +26,18 @@ const MOST_LISTED: usize = 40;
 /// Returns what the parts of texts take in tokens.
 pub fn part_tokens(report: &SkeletonTokens) -> Table {
     let title = format!("Texts of {} in tokens of {}", report.skeleton, report.tokenizer);
-    let mut table = Table::new(title).code("part").number("tokens").text("");
-    for part in report.parts.iter().take(MOST_LISTED) {
+    listed(title, "part", &report.parts)
+}
+
+/// Returns what the lines of texts take in tokens; `None` if texts have one line, or lines that are not listed.
+pub fn line_tokens(report: &SkeletonTokens) -> Option<Table> {
+    let title = "Lines, all of each prompt's texts".to_owned();
+    (report.lines.len() > 1).then(|| listed(title, "line", &report.lines))
+}
+
+fn listed(title: String, column: &str, parts: &[PartTokens]) -> Table {
+    let mut table = Table::new(title).code(column).number("tokens").text("");
+    for part in parts.iter().take(MOST_LISTED) {
         let what = match (part.joined, part.has_slots && part.tokens[0] != part.tokens[1]) {
             (true, true) => "varies; a token may join the slot with the text beside it",
             (true, false) => "a token may join the slot with the text beside it",
@@ -32,8 +46,8 @@ pub fn part_tokens(report: &SkeletonTokens) -> Table {
         };
         table.row([part.part.escape_debug().to_string(), token_range(part.tokens), what.to_owned()]);
     }
-    if report.parts.len() > MOST_LISTED {
-        table.note(format!("{} more parts", report.parts.len() - MOST_LISTED));
+    if parts.len() > MOST_LISTED {
+        table.note(format!("{} more {column}s", parts.len() - MOST_LISTED));
     }
     table
 }
@@ -124,6 +138,29 @@ fn geometry(report: &SkeletonReport) -> Option<Table> {
     (!rows.is_empty()).then(|| fields.table(&rows))
 }
 
+/// Returns how the shortest distances of the texts are distributed.
+fn distances(report: &SkeletonReport) -> Option<Table> {
+    let mut table = Table::new("Shortest distance of each text, Å").code("row").number("texts");
+    for share in DISTANCE_QUANTILES {
+        table = table.number(&match share {
+            0.0 => "least".to_owned(),
+            1.0 => "most".to_owned(),
+            share => format!("{:.0} %", 100.0 * share),
+        });
+    }
+    let mut is_empty = true;
+    for row in &report.rows {
+        let Some(RowGeometry { distances, shortest_quantiles_angstrom: Some(all), .. }) = row.geometry else {
+            continue;
+        };
+        let mut cells = vec![row.row.clone(), thousands(distances)];
+        cells.extend(all.map(|value| format!("{value:.3}")));
+        table.row(cells);
+        is_empty = false;
+    }
+    (!is_empty).then_some(table)
+}
+
 fn comparisons(report: &SkeletonReport) -> Option<Table> {
     let base = report.against_row.as_ref()?;
     let mut table = Table::new(format!("Against {base}, prompt by prompt"))
@@ -148,9 +185,20 @@ fn comparisons(report: &SkeletonReport) -> Option<Table> {
         }
         let same = format!("{} of {}", thousands(row.identical), counted(row.passed_without, "text"));
         table.note(format!("{}: {same} that pass in {base} are the same", row.row));
-        if let Some(mean) = &row.shortest_difference_angstrom {
-            let shown = format!("{} Å over {}", signed(mean.mean, 4), counted(mean.items as u64, "prompt"));
-            table.note(format!("{}: the shortest distance differs by {shown}", row.row));
+        for (mean, texts) in [
+            (&row.all_shortest_difference_angstrom, "of all texts"),
+            (&row.shortest_difference_angstrom, "of texts that pass in both"),
+        ] {
+            let Some(mean) = mean else { continue };
+            let interval =
+                mean.interval.map(|one| [one.low, one.high].map(|end| signed(end, 4)).join(" to "));
+            let interval = interval.map(|shown| format!(" ({shown})")).unwrap_or_default();
+            let shown = format!("{}{interval} Å", signed(mean.mean, 4));
+            let prompts = counted(mean.items as u64, "prompt");
+            table.note(format!(
+                "{}: the shortest distance {texts} differs by {shown}, over {prompts}",
+                row.row
+            ));
         }
     }
     Some(table)

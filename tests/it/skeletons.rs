@@ -54,6 +54,15 @@ fn texts_are_judged_by_the_data_of_their_prompts() {
     );
     // 0.01 of 4 Å.
     assert_eq!(mask["geometry"]["close"], 1);
+    // Of four distances the least is that one, and the others are equal.
+    let quantiles: Vec<f64> =
+        serde_json::from_value(mask["geometry"]["shortest_quantiles_angstrom"].clone()).unwrap();
+    assert_eq!((&mask["geometry"]["distances"], quantiles.len()), (&json!(4), 7));
+    assert!(
+        (quantiles[0] - 0.04).abs() < 1e-9 && (quantiles[4] - quantiles[6]).abs() < 1e-9,
+        "{quantiles:?}"
+    );
+    assert!((quantiles[1] - (0.04 + 0.03 * (quantiles[6] - 0.04))).abs() < 1e-9, "{quantiles:?}");
     let verdicts = rows(&folder.read("v.jsonl"));
     assert_eq!(verdicts.len(), 8);
     assert_eq!((&verdicts[0]["passed"], &verdicts[0]["why"]), (&json!(false), &json!("minus_zero")));
@@ -80,10 +89,28 @@ fn rows_are_compared_prompt_by_prompt() {
         (&passed["figure"], &passed["without"], &passed["with"]),
         (&json!("passed"), &json!(0.5), &json!(1.0))
     );
+    let close = comparison["figures"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&close["figure"], &close["without"], &close["with"]),
+        (&json!("close"), &json!(0.0), &json!(0.25))
+    );
+    // Over the prompts: of three pairs one differs, -0.00 for 0.50 on x; and the pair that is too close.
+    let whole = (4.0f64 * 4.0 + 4.0 * 4.0 + 5.6 * 5.6).sqrt() / 2.0;
+    let minus = (4.0f64 * 4.0 + 5.6 * 5.6).sqrt() / 2.0;
+    let expected = ((whole - minus) / 3.0 + 0.04 - whole) / 2.0;
+    let found = &comparison["all_shortest_difference_angstrom"];
+    assert_eq!(found["items"], 2);
+    assert!((found["mean"].as_f64().unwrap() - expected).abs() < 1e-9, "{found} {expected}");
     let shown = folder.line(&format!("{judge} none")).good();
-    for part in
-        ["Texts of crystal-text", "Against none", "minus zero", "line 1", "is not a number with 2 decimals"]
-    {
+    for part in [
+        "Texts of crystal-text",
+        "Against none",
+        "minus zero",
+        "line 1",
+        "is not a number with 2 decimals",
+        "Shortest distance of each text",
+        "the shortest distance of all texts differs by",
+    ] {
         assert!(shown.text().contains(part), "{}", shown.text());
     }
     folder.line(&format!("{judge} nobody")).refused_for("no row is called");
@@ -182,6 +209,17 @@ fn tokens_are_counted_over_all_texts() {
         [part("{fraction}"), part("{length}"), part("{angle}")],
         [json!([4, 4]), json!([3, 5]), json!([1, 3])]
     );
+    let line = |name: &str| {
+        let all = report["lines"].as_array().unwrap();
+        all.iter().find(|line| line["part"] == name).unwrap_or_else(|| panic!("{all:?}"))["tokens"].clone()
+    };
+    assert_eq!(line("{length} {length} {length}\n"), json!([12, 18]));
+    assert_eq!(line("{angle} {angle} {angle}\n"), json!([6, 12]));
+    assert_eq!(line("Na\n"), json!([2, 2]));
+    assert_eq!(line("{fraction} {fraction} {fraction}\n"), json!([15, 15]));
+    // The last line may lack its line break.
+    assert_eq!(line("{fraction} {fraction} {fraction}"), json!([14, 14]));
+    assert_eq!(report["lines"].as_array().unwrap().len(), 6);
     // Lines of three lengths and of three angles, two atoms of 16 tokens and a line break between them, and perhaps one at the end.
     assert_eq!(report["prompts"][0]["tokens"], json!([12 + 6 + 33, 18 + 12 + 33 + 1]));
     assert_eq!(report["prompts"][1]["tokens"][0], report["prompts"][0]["tokens"][0]);

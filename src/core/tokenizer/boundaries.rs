@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tokenizers::ModelWrapper;
 use tokenizers::models::unigram::Unigram;
 
+use super::byte_pairs::BytePairs;
 use super::load::Tokenizer;
 use super::spellings::TokenSpellings;
 use crate::encoding::Encoding;
@@ -59,6 +60,8 @@ impl AdjacentCharacters {
 pub struct TokenBoundaries {
     /// Indexed by the first and the second character of a pair.
     joined: Vec<bool>,
+    /// The pairs that added tokens join; of [`TokenBoundaries::within`].
+    joined_by_added: Vec<bool>,
     /// The smallest token that joins a digit with a character at the border of a number.
     crossing: Option<String>,
     /// Added tokens in brackets that consist of SMILES characters but are not atoms. Texts with such a token are not counted by
@@ -90,8 +93,13 @@ impl TokenBoundaries {
             _ => return Err("neither a BPE nor a Unigram model".into()),
         };
         keeps_ascii(tokenizer)?;
-        let mut cuts =
-            TokenBoundaries { joined: vec![false; 128 * 128], crossing: None, watched: Vec::new(), scores };
+        let mut cuts = TokenBoundaries {
+            joined: vec![false; 128 * 128],
+            joined_by_added: Vec::new(),
+            crossing: None,
+            watched: Vec::new(),
+            scores,
+        };
         // An added token's text never reaches the model. So a model token with the same text never occurs.
         let mut never = HashSet::new();
         // Sorted by id, so that messages do not depend on the order of a hash map.
@@ -122,15 +130,18 @@ impl TokenBoundaries {
         Ok(cuts)
     }
 
-    /// Returns the boundaries in texts of these bytes: tokens with any other byte do not occur in them.
-    pub(crate) fn within(spellings: &TokenSpellings, alphabet: &BTreeSet<u8>) -> Self {
+    /// Returns the boundaries in texts of these pairs of bytes: tokens with any other pair do not occur in them.
+    pub(crate) fn within(spellings: &TokenSpellings, pairs: &BytePairs) -> Self {
         let mut joined = vec![false; 128 * 128];
+        let mut joined_by_added = joined.clone();
         let mut known = BTreeSet::new();
-        for (_, bytes) in
-            spellings.all().filter(|(_, bytes)| bytes.iter().all(|byte| alphabet.contains(byte)))
-        {
+        // A space that the tokenizer adds stands behind no byte of the text.
+        let may_hold = |bytes: &[u8]| pairs.may_hold(bytes.strip_prefix(b" ").unwrap_or(bytes));
+        for (id, bytes) in spellings.all().filter(|token| may_hold(token.1)) {
             for pair in bytes.windows(2).filter(|pair| pair.is_ascii()) {
-                joined[usize::from(pair[0]) * 128 + usize::from(pair[1])] = true;
+                let at = usize::from(pair[0]) * 128 + usize::from(pair[1]);
+                joined[at] = true;
+                joined_by_added[at] |= spellings.is_added(id);
             }
             if let [byte] = bytes {
                 known.insert(*byte);
@@ -138,20 +149,28 @@ impl TokenBoundaries {
         }
         // Adjacent characters without a token may become one unknown token.
         let unknown: Vec<&u8> =
-            alphabet.iter().filter(|byte| byte.is_ascii() && !known.contains(*byte)).collect();
+            pairs.bytes().iter().filter(|byte| byte.is_ascii() && !known.contains(*byte)).collect();
         for a in &unknown {
             unknown.iter().for_each(|b| joined[usize::from(**a) * 128 + usize::from(**b)] = true);
         }
-        let inside = |bytes: &[u8]| bytes.iter().all(|byte| alphabet.contains(byte));
-        let added =
-            spellings.of_added().map(|token| token.1).filter(|bytes| bytes.len() > 2 && inside(bytes));
+        let added = spellings.of_plain_added().filter(|bytes| bytes.len() > 2 && pairs.may_hold(bytes));
         let watched = added.map(Box::from).collect();
-        TokenBoundaries { joined, crossing: None, watched, scores: None }
+        TokenBoundaries { joined, joined_by_added, crossing: None, watched, scores: None }
     }
 
     /// Returns whether a text ends with an added token, which is matched before the model runs, so that nothing joins it.
     pub(crate) fn ends_added(&self, text: &str) -> bool {
         self.watched.iter().any(|content| text.as_bytes().ends_with(content))
+    }
+
+    /// Returns whether a text begins with an added token, and no other one may begin before it, behind `last`.
+    pub(crate) fn begins_added(&self, last: u8, text: &[u8]) -> bool {
+        let mut begun = self.watched.iter().filter(|content| text.starts_with(content));
+        begun.any(|content| !self.joins_by_added(last, content[0]))
+    }
+
+    fn joins_by_added(&self, a: u8, b: u8) -> bool {
+        a >= 128 || b >= 128 || self.joined_by_added[usize::from(a) * 128 + usize::from(b)]
     }
 
     fn add(&mut self, token: &str, beside: &AdjacentCharacters) {

@@ -11,6 +11,7 @@
 mod answer;
 mod block_tokens;
 pub mod boundaries;
+mod byte_pairs;
 mod characters;
 mod companions;
 mod counter;
@@ -34,6 +35,7 @@ mod writable;
 
 pub(crate) use answer::SOME_PROMPT;
 pub use block_tokens::{BlockTokens, MAX_BLOCK_TOKENS};
+pub(crate) use byte_pairs::BytePairs;
 pub use characters::CharacterKind;
 pub use companions::ADDED_TOKENS_DECODER;
 pub use counter::{BUILT_IN_SKELETONS, Counter, Method};

@@ -26,6 +26,8 @@ pub(crate) struct TokenSpellings {
     /// By id, the token as the model receives it.
     pieces: Vec<Box<str>>,
     added: BTreeSet<u32>,
+    /// The added tokens that stand wherever their text does, and take no white space beside it.
+    plain_added: BTreeSet<u32>,
     unknown: Option<u32>,
     /// Whether the tokenizer adds a space before a text.
     pub adds_space: bool,
@@ -64,10 +66,13 @@ impl TokenSpellings {
             Alphabet::Plain
         };
         let rows = tokenizer.rows() as usize;
+        let added = inner.get_added_tokens_decoder();
+        let plain = added.iter().filter(|one| !one.1.single_word && !one.1.lstrip && !one.1.rstrip);
         let mut spellings = TokenSpellings {
             bytes: vec![Box::default(); rows],
             pieces: vec![Box::default(); rows],
-            added: inner.get_added_tokens_decoder().keys().copied().collect(),
+            added: added.keys().copied().collect(),
+            plain_added: plain.map(|one| *one.0).collect(),
             unknown,
             adds_space: false,
             spaces_behind_added: false,
@@ -119,6 +124,16 @@ impl TokenSpellings {
     /// Returns the added tokens and their bytes.
     pub(crate) fn of_added(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.added.iter().map(|id| (*id, self.bytes(*id)))
+    }
+
+    /// Returns the bytes of the added tokens that are matched wherever their text stands.
+    pub(crate) fn of_plain_added(&self) -> impl Iterator<Item = &[u8]> {
+        self.plain_added.iter().map(|id| self.bytes(*id))
+    }
+
+    /// Returns whether a token was added.
+    pub(crate) fn is_added(&self, id: u32) -> bool {
+        self.added.contains(&id)
     }
 
     /// Returns all ids with a token, and their bytes.

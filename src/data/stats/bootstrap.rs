@@ -56,7 +56,7 @@ impl Mean {
 }
 
 /// Returns the quantile of sorted values, interpolated between neighbours (R's type 7).
-pub(super) fn quantile(sorted: &[f64], p: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
     let at = p.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
     let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
     low + (high - low) * at.fract()

@@ -342,7 +342,7 @@ impl Program {
         let text = &literal[at.offset..];
         let has_slot = path.has_slot();
         for (index, c) in text.char_indices() {
-            if !path.elements.is_empty() && self.falls_apart(&path, text.as_bytes()[index]) {
+            if !path.elements.is_empty() && self.falls_apart(&path, &text.as_bytes()[index..]) {
                 let here = Spot { offset: at.offset + index, ..at.clone() };
                 if has_slot {
                     walk.found.push(Continuation { elements: path.elements, to: here });
@@ -355,27 +355,32 @@ impl Program {
         walk.waiting.push((self.behind(at), path));
     }
 
-    /// Returns whether the text falls apart between a path and a byte.
-    fn falls_apart(&self, path: &Path, first: u8) -> bool {
+    /// Returns whether the text falls apart between a path and the bytes behind it, of which one or more are given.
+    fn falls_apart(&self, path: &Path, behind: &[u8]) -> bool {
         match path.elements.last() {
             // The space that the tokenizer adds has no border: it has no byte in the text.
             Some(Element::Text(text)) if self.adds_space && text == " " && path.elements.len() == 1 => false,
             Some(Element::Text(text)) => {
-                self.boundaries.ends_added(text)
-                    || !self.boundaries.joins(*text.as_bytes().last().unwrap_or(&b' '), first)
+                let last = *text.as_bytes().last().unwrap_or(&b' ');
+                self.boundaries.ends_added(text) || self.falls_apart_behind(last, behind)
             }
             Some(Element::Slot(slot)) => {
-                self.last_bytes[*slot].iter().all(|last| !self.boundaries.joins(*last, first))
+                self.last_bytes[*slot].iter().all(|last| self.falls_apart_behind(*last, behind))
             }
             None => true,
         }
+    }
+
+    /// Returns whether the text falls apart between a byte and those behind it.
+    fn falls_apart_behind(&self, last: u8, behind: &[u8]) -> bool {
+        !self.boundaries.joins(last, behind[0]) || self.boundaries.begins_added(last, behind)
     }
 
     /// Returns whether the text falls apart between a path and whatever may follow at a place.
     fn is_border(&self, path: &Path, at: &Spot) -> bool {
         let mut firsts = BTreeSet::new();
         self.firsts(at, &mut firsts);
-        firsts.into_iter().all(|first| self.falls_apart(path, first))
+        firsts.into_iter().all(|first| self.falls_apart(path, &[first]))
     }
 
     /// The bytes with which the text may go on at a place.

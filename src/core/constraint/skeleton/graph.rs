@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::SkeletonConstraint;
+use super::border::{Border, FoundWay, Way, WayPart};
 use super::expand::{Element, Spot};
 use super::marker::Opening;
 use super::product::{Chunk, ChunkState};
-use super::row::BorderSample;
-use super::ways::{Way, WayPart};
 use crate::constraint::automaton::mistaken;
 use crate::error::{Error, Result};
+use crate::tokenizer::TokenSpellings;
 
 /// A part of the text between two borders.
 #[derive(Clone)]
@@ -37,14 +37,15 @@ pub struct SkeletonGraph {
     pub(in crate::constraint) chunks: Vec<Arc<Chunk>>,
     /// The different parts, in the order in which texts first have them.
     labels: Vec<PartLabel>,
+    spellings: Arc<TokenSpellings>,
 }
 
 /// A part as a reader knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct PartLabel {
-    text: String,
-    has_slot: bool,
-    has_text: bool,
+pub(super) struct PartLabel {
+    pub text: String,
+    pub has_slot: bool,
+    pub has_text: bool,
 }
 
 impl GraphPart {
@@ -82,6 +83,8 @@ pub struct PartTokens {
 pub struct TextTokens {
     /// The different parts in the order of the text.
     pub parts: Vec<PartTokens>,
+    /// The different lines in the order in which texts first have them, as parts; none if they are too many or too long to list.
+    pub lines: Vec<PartTokens>,
     /// The least and the largest number of tokens of a whole text.
     pub tokens: [u32; 2],
 }
@@ -96,9 +99,15 @@ impl SkeletonConstraint {
     /// Returns all texts as a graph.
     ///
     /// # Errors
-    /// If they have too many places, as items in any order may have.
+    /// If they have too many places, as items in any order may have, or the prompt ends within a part.
     pub fn graph(&self) -> Result<SkeletonGraph> {
-        let start = BorderSample { spot: self.program.start(), before: self.before.clone() };
+        let start = match &self.begun {
+            None => self.first_border(),
+            Some(begun) => begun.row.border().cloned().ok_or_else(|| {
+                let problem = "the prompt ends within a part of the text that its tokens do not divide";
+                Error::input(self.name(), problem, "end it with less of the text")
+            })?,
+        };
         let mut builder = GraphBuilder {
             constraint: self,
             known: HashMap::new(),
@@ -108,7 +117,7 @@ impl SkeletonConstraint {
             places: Vec::new(),
         };
         let mut at = 0;
-        if let Some(openings) = &self.openings {
+        if let Some(openings) = self.openings.as_ref().filter(|_| self.begun.is_none()) {
             let edges = openings.all.iter().map(|opening| builder.opened(opening)).collect();
             builder.places.push(edges);
             at = 1;
@@ -126,7 +135,8 @@ impl SkeletonConstraint {
         let mut labels: Vec<(PartLabel, usize)> = builder.labels.into_iter().collect();
         labels.sort_by_key(|label| label.1);
         let labels = labels.into_iter().map(|label| label.0).collect();
-        Ok(SkeletonGraph { places: builder.places, chunks: builder.chunks, labels })
+        let spellings = self.processor.spellings.clone();
+        Ok(SkeletonGraph { places: builder.places, chunks: builder.chunks, labels, spellings })
     }
 
     /// Returns the most items that a text may list.
@@ -136,7 +146,7 @@ impl SkeletonConstraint {
 
     /// Returns whether the text before a marker is free.
     pub(in crate::constraint) fn has_marker(&self) -> bool {
-        self.openings.is_some()
+        self.openings.is_some() && self.begun.is_none()
     }
 
     /// Returns the tokens that engines mistake for others ([`super::super::automaton`]).
@@ -154,7 +164,7 @@ impl SkeletonConstraint {
 struct GraphBuilder<'c> {
     constraint: &'c SkeletonConstraint,
     known: HashMap<Spot, usize>,
-    waiting: Vec<BorderSample>,
+    waiting: Vec<Arc<Border>>,
     chunks: Vec<Arc<Chunk>>,
     labels: HashMap<PartLabel, usize>,
     places: Vec<Vec<GraphEdge>>,
@@ -165,20 +175,20 @@ impl GraphBuilder<'_> {
     fn opened(&mut self, opening: &Opening) -> GraphEdge {
         let label = self.label(&[Element::Text(opening.text.clone())], false);
         let before = self.constraint.before.followed_by(&opening.text);
-        let to = self.place(BorderSample { spot: opening.to.clone(), before });
+        let to = self.place(&self.constraint.border(opening.to.clone(), before));
         GraphEdge { part: Some((GraphPart::Run(opening.ids.clone()), label)), to: Some(to) }
     }
 
-    fn edges(&mut self, from: &BorderSample) -> Result<Vec<GraphEdge>> {
+    fn edges(&mut self, from: &Border) -> Result<Vec<GraphEdge>> {
         let constraint = self.constraint;
         let adds_space = from.before.begins() && constraint.processor.spellings.adds_space;
-        let ways = constraint.ways(from)?;
-        let mut edges = Vec::with_capacity(ways.len());
-        for Way { part, elements, behind } in ways {
+        let found = constraint.found_ways(from)?;
+        let mut edges = Vec::with_capacity(found.len());
+        for FoundWay { way: Way { part, behind }, elements } in found {
             let part = match part {
                 WayPart::Over => None,
                 WayPart::Run(ids) => Some(GraphPart::Run(ids)),
-                WayPart::Chunk(chunk) => {
+                WayPart::Chunk(chunk, _) => {
                     let known = self.chunks.iter().position(|known| Arc::ptr_eq(known, &chunk));
                     if known.is_none() {
                         self.chunks.push(chunk);
@@ -188,17 +198,17 @@ impl GraphBuilder<'_> {
             };
             let label = self.label(&elements, adds_space);
             let is_over = constraint.program.is_over(&behind.spot);
-            let to = if is_over { None } else { Some(self.place(behind)) };
+            let to = if is_over { None } else { Some(self.place(&behind)) };
             edges.push(GraphEdge { part: part.map(|part| (part, label)), to });
         }
         Ok(edges)
     }
 
-    fn place(&mut self, behind: BorderSample) -> usize {
+    fn place(&mut self, behind: &Arc<Border>) -> usize {
         let next = self.waiting.len();
         let place = *self.known.entry(behind.spot.clone()).or_insert(next);
         if place == next {
-            self.waiting.push(behind);
+            self.waiting.push(behind.clone());
         }
         place
     }
@@ -261,7 +271,27 @@ impl SkeletonGraph {
             *known = [known[0].min(least), known[1].max(most)];
         }
         let counted = self.labels.iter().zip(parts).filter_map(|label| Some(label.0.tokens(label.1?)));
-        Ok(TextTokens { parts: counted.collect(), tokens: self.whole(&chunks) })
+        let (lines, tokens) = (self.lines(&chunks), self.whole(&chunks));
+        Ok(TextTokens { parts: counted.collect(), lines, tokens })
+    }
+
+    /// Returns a label by its number.
+    pub(super) fn label(&self, label: usize) -> &PartLabel {
+        &self.labels[label]
+    }
+
+    /// Returns where the tokens of fixed text begin, in bytes of its text; nothing for slots. A token may begin before it.
+    pub(super) fn token_begins(&self, part: &GraphPart, text: &str) -> Vec<usize> {
+        let GraphPart::Run(ids) = part else { return Vec::new() };
+        let mut begin = self.spellings.text(ids).len();
+        let before = begin.saturating_sub(text.len());
+        let mut begins = Vec::with_capacity(ids.len());
+        for id in ids.iter().rev() {
+            begin = begin.saturating_sub(self.spellings.bytes(*id).len());
+            begins.push(begin.saturating_sub(before));
+        }
+        begins.reverse();
+        begins
     }
 
     /// Returns the least and the largest number of tokens of a whole text. Places have no circles: each part writes on.

@@ -2,30 +2,32 @@
 //!
 //! - `program` has the text as nodes, and counts items: a multiset in any order needs a counter for each word.
 //! - `expand` finds how a text may go on, up to the next border at which texts fall apart
-//!   ([`crate::tokenizer::boundaries`]): as a fixed run, whose tokens the encoder knows in its context, or as a part with slots.
-//! - `ways` has the tokens of each such way behind the text before it.
+//!   ([`crate::tokenizer::boundaries`], with the pairs of bytes of `neighbours`): as a fixed run, whose tokens the encoder knows in its context, or as a part with slots.
+//! - `border` has the tokens of each such way behind the text before it, once for all texts of a prompt.
 //! - `product` has the tokens of a part with slots, shared by all prompts; `pieces` knows where it is cut. `row` follows a text. `marker` leaves the text before a
 //!   marker free.
-//! - `graph` lists all texts of a prompt, for grammars ([`super::grammar`]) and for counts of tokens.
+//! - `graph` lists all texts of a prompt, for grammars ([`super::grammar`]) and for counts of tokens; `lines` counts those of lines.
 //! - `verify` compares each constraint with the encoder, both ways, before it is used.
 //!
 //! Enriched SMILES is one of the skeletons, and a test compares its masks with those of [`super::automaton`]. Generation follows that
-//! one: its tables are plain numbers that a device and a geometry can follow, a step in them is shorter, and it also knows tokenizers
-//! that cut slots out of the text, Unigram models, and several conformers in one answer.
+//! one: its tables are plain numbers that a device and a geometry can follow, a molecule takes less to begin, and it also knows
+//! tokenizers that cut slots out of the text, Unigram models, and several conformers in one answer.
 
+mod border;
 mod context;
 mod expand;
 mod graph;
+mod lines;
 mod marker;
+mod neighbours;
 mod pieces;
 mod product;
 mod program;
 mod row;
 mod verify;
-mod ways;
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::{Map, Value};
 
@@ -33,14 +35,16 @@ pub(super) use graph::GraphPart;
 pub use graph::{PartTokens, SkeletonGraph, TextTokens};
 pub use row::SkeletonRow;
 
+use self::border::{Border, refuse};
 use self::context::Context;
-use self::expand::{Continuation, Element, Program};
+use self::expand::{Continuation, Element, Program, Spot};
 use self::marker::{MarkerTokens, Opening};
+use self::neighbours::PromptBytes;
 use self::product::{Chunk, Surroundings};
-use self::row::{BorderSample, Thread, refuse};
+use self::row::{Thread, Threads};
 use super::{Constraint, Mask, State};
 use crate::error::{Error, Result, excerpt};
-use crate::skeleton::{Bound, Part, Skeleton};
+use crate::skeleton::{Bound, Skeleton};
 use crate::tokenizer::boundaries::TokenBoundaries;
 use crate::tokenizer::{TokenSpellings, Tokenizer};
 
@@ -53,6 +57,9 @@ type Runs = HashMap<[String; 3], Arc<[u32]>>;
 /// Texts before a marker, in which its tokens are found.
 const BEFORE_MARKER: [&str; 3] = ["\n", ".", "x"];
 
+/// The most kinds of prompts whose borders are kept.
+const MOST_BOUNDARIES: usize = 1 << 10;
+
 /// The most fixed texts whose tokens are kept.
 const MOST_RUNS: usize = 1 << 16;
 
@@ -62,32 +69,40 @@ pub struct SkeletonProcessor {
     skeleton: Arc<Skeleton>,
     spellings: Arc<TokenSpellings>,
     eos: u32,
+    /// The beginning of texts that stands in prompts already.
+    begun: Box<str>,
     marker: Option<Arc<MarkerTokens>>,
-    boundaries: Mutex<HashMap<BTreeSet<u8>, Arc<TokenBoundaries>>>,
+    boundaries: Mutex<HashMap<PromptBytes, Arc<TokenBoundaries>>>,
     chunks: Mutex<Chunks>,
     runs: Mutex<Runs>,
+    /// Lists of tokens, to compare them by address.
+    lists: Mutex<HashSet<Arc<[u32]>>>,
 }
 
 /// What follows a marker.
 struct Openings {
     tokens: Arc<MarkerTokens>,
     all: Vec<Opening>,
+    /// By how many bytes of the marker are written, the tokens that are forbidden.
+    forbidden: Vec<OnceLock<Arc<[u32]>>>,
 }
 
 impl Openings {
     /// Returns the ways behind a token that completed the marker with so many of its bytes.
-    fn threads(&self, constraint: &SkeletonConstraint, token: u32, used: usize) -> Result<Vec<Thread>> {
-        let mut threads = Vec::new();
+    fn threads(&self, constraint: &SkeletonConstraint, token: u32, used: usize) -> Threads {
+        let mut threads = Threads::new();
         for opening in &self.all {
             let Some(at) = self.tokens.entry(opening, token, used) else { continue };
             let before = Context { is_cut: true, ..Context::default() }.followed_by(&opening.text);
-            let to = BorderSample { spot: opening.to.clone(), before };
-            match at == opening.ids.len() {
-                true => constraint.go_on(&to, &mut threads)?,
-                false => threads.push(Thread::run(opening.ids.clone(), at, to)),
-            }
+            let border = constraint.border(opening.to.clone(), before);
+            threads.push(Thread::run(&opening.ids, at, &border));
         }
-        Ok(threads)
+        threads
+    }
+
+    /// Returns the tokens that are forbidden where so many bytes of the marker are written.
+    fn forbidden(&self, written: usize, eos: u32) -> Arc<[u32]> {
+        self.forbidden[written].get_or_init(|| self.tokens.forbidden(written, &self.all, eos)).clone()
     }
 }
 
@@ -97,9 +112,17 @@ pub struct SkeletonConstraint {
     program: Program,
     /// The text before the answer.
     before: Context,
-    /// The ways before the first token.
-    first: Vec<Thread>,
     openings: Option<Openings>,
+    /// The borders that texts have reached, by place.
+    borders: Mutex<HashMap<Spot, Arc<Border>>>,
+    begun: Option<BegunText>,
+}
+
+/// The beginning of texts that stands in the prompt already.
+struct BegunText {
+    ids: Vec<u32>,
+    /// A row behind it.
+    row: SkeletonRow,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -116,8 +139,27 @@ impl SkeletonProcessor {
         let spellings = TokenSpellings::learn(&tokenizer)?.map_err(|why| refuse(&tokenizer.name, why))?;
         let spellings = Arc::new(spellings);
         let marker = skeleton.marker.as_deref().map(|marker| Arc::new(MarkerTokens::new(marker, &spellings)));
-        let (boundaries, chunks, runs) = Default::default();
-        Ok(SkeletonProcessor { tokenizer, skeleton, spellings, eos, marker, boundaries, chunks, runs })
+        let (boundaries, chunks, runs, lists) = Default::default();
+        let begun = Box::default();
+        Ok(SkeletonProcessor {
+            tokenizer,
+            skeleton,
+            spellings,
+            eos,
+            begun,
+            marker,
+            boundaries,
+            chunks,
+            runs,
+            lists,
+        })
+    }
+
+    /// This processor for prompts that end with the beginning of a text: with its marker, its first tag, or more.
+    #[must_use]
+    pub fn begun(mut self, text: &str) -> Self {
+        self.begun = text.into();
+        self
     }
 
     /// Returns the skeleton.
@@ -142,12 +184,12 @@ impl SkeletonProcessor {
         place: &str,
     ) -> Result<SkeletonConstraint> {
         let bound = self.skeleton.bind(data, place)?;
-        let boundaries = self.boundaries(&bound);
         let text = text
             .or(bound.prompt.as_deref())
             .filter(|_| self.skeleton.one_text)
             .unwrap_or_default()
             .to_owned();
+        let boundaries = self.boundaries(&bound, &text);
         let before = self.before(&text, place)?;
         let Bound { items, fields, .. } = bound;
         let adds_space = self.spellings.adds_space;
@@ -157,20 +199,16 @@ impl SkeletonProcessor {
             processor: self.clone(),
             program,
             before,
-            first: Vec::new(),
             openings: None,
+            borders: Mutex::default(),
+            begun: None,
         };
         match &self.marker {
             Some(marker) => constraint.openings = Some(constraint.opened(marker)?),
-            None => {
-                let before = constraint.before.clone();
-                let start = BorderSample { spot: constraint.program.start(), before };
-                let mut first = Vec::new();
-                constraint.go_on(&start, &mut first)?;
-                constraint.first = first;
-            }
+            None => _ = constraint.ways(&constraint.first_border())?,
         }
         verify::verify(&constraint, &text)?;
+        constraint.begun = constraint.begun_text(&text)?;
         Ok(constraint)
     }
 
@@ -187,12 +225,18 @@ impl SkeletonProcessor {
         Ok(Context { is_cut: true, is_prompt: true, ..Context::default().followed_by(text) })
     }
 
-    /// Returns the borders in texts of a prompt.
-    fn boundaries(&self, bound: &Bound<'_>) -> Arc<TokenBoundaries> {
-        let alphabet = alphabet(bound);
+    /// Returns the borders in texts of a prompt, whose answers stand behind `before` as one text with it.
+    fn boundaries(&self, bound: &Bound<'_>, before: &str) -> Arc<TokenBoundaries> {
+        let of_prompt = PromptBytes::new(bound, before);
         let mut known = locked(&self.boundaries);
-        let made = || Arc::new(TokenBoundaries::within(&self.spellings, &alphabet));
-        known.entry(alphabet.clone()).or_insert_with(made).clone()
+        if let Some(known) = known.get(&of_prompt) {
+            return known.clone();
+        }
+        let made = Arc::new(TokenBoundaries::within(&self.spellings, &of_prompt.pairs(bound)));
+        if known.len() < MOST_BOUNDARIES {
+            known.insert(of_prompt, made.clone());
+        }
+        made
     }
 
     /// Returns the tokens of a fixed text in its context.
@@ -221,6 +265,18 @@ impl SkeletonProcessor {
         Ok(ids)
     }
 
+    /// Returns the one list with these tokens.
+    fn shared_list(&self, ids: Arc<[u32]>) -> Arc<[u32]> {
+        let mut known = locked(&self.lists);
+        if let Some(known) = known.get(&ids) {
+            return known.clone();
+        }
+        if known.len() < MOST_RUNS {
+            known.insert(ids.clone());
+        }
+        ids
+    }
+
     fn joined(&self, text: &str) -> Error {
         let problem = format!("a token joins {} with the text beside it", excerpt(text.as_bytes()));
         refuse(&self.tokenizer.name, problem)
@@ -246,50 +302,60 @@ impl SkeletonProcessor {
     }
 }
 
-/// Returns the bytes that the texts of a prompt may hold.
-fn alphabet(bound: &Bound<'_>) -> BTreeSet<u8> {
-    let skeleton = bound.skeleton;
-    let mut bytes: BTreeSet<u8> = b" 0123456789".iter().copied().collect();
-    let loops = skeleton.parts.iter().flat_map(|part| match part {
-        Part::Each(each) => &each.parts[..],
-        part => std::slice::from_ref(part),
-    });
-    for part in loops {
-        if let Part::Text(text) = part {
-            bytes.extend(text.bytes());
-        }
-    }
-    for part in &skeleton.parts {
-        if let Part::Each(each) = part {
-            bytes.extend(each.between.bytes());
-        }
-    }
-    let texts = skeleton.ends.iter().chain(&skeleton.marker).chain(&bound.fields);
-    texts.for_each(|text| bytes.extend(text.bytes()));
-    skeleton.slots.iter().for_each(|slot| bytes.extend(slot.dfa().alphabet()));
-    // Words of elements are the usual ones: with all letters, prompts share their borders.
-    if !bound.items.is_empty() {
-        bytes.extend((b'A'..=b'Z').chain(b'a'..=b'z'));
-    }
-    let words = bound.items.iter().flat_map(|items| items.words.iter().chain(&items.rest));
-    words.for_each(|word| bytes.extend(word.bytes()));
-    bytes
-}
-
 impl SkeletonConstraint {
     /// Returns a row that has written nothing.
     pub fn row(&self) -> SkeletonRow {
-        SkeletonRow::new(self)
+        self.begun.as_ref().map_or_else(|| SkeletonRow::new(self), |begun| begun.row.clone())
     }
 
-    /// Returns the ids of the prompt before a text, if both are one: without the token that joins them, and with the prefix that the
-    /// post-processor adds.
+    /// Returns the beginning of texts in its tokens behind a prompt; the text before the answer, if both are one.
+    ///
+    /// # Errors
+    /// If no text of the prompt begins with them.
+    fn begun_text(&self, prompt: &str) -> Result<Option<BegunText>> {
+        let SkeletonProcessor { tokenizer, spellings, begun, .. } = &*self.processor;
+        if begun.is_empty() {
+            return Ok(None);
+        }
+        let whole = tokenizer.ids(&format!("{prompt}{begun}"))?;
+        let behind = if prompt.is_empty() {
+            Some(&whole[..])
+        } else {
+            spellings.behind(&whole, prompt.len(), prompt.len() + begun.len())
+        };
+        let ids = behind.unwrap_or_default().to_vec();
+        let mut row = SkeletonRow::new(self);
+        for id in &ids {
+            if *id == self.eos() || !row.mask().allows(*id) {
+                row.end();
+                break;
+            }
+            row.advance(self, *id);
+        }
+        if ids.is_empty() || row.mask() == Mask::Only(&[]) {
+            let problem =
+                format!("no text of this prompt begins with the tokens of `{}`", begun.escape_debug());
+            let remedy = "end prompts with a beginning of the text that ends where no token joins it with what follows";
+            return Err(Error::input(&tokenizer.name, problem, remedy));
+        }
+        Ok(Some(BegunText { ids, row }))
+    }
+
+    /// Returns the ids of the prompt before a text, if both are one: without the token that joins them, with the prefix that the
+    /// post-processor adds, and with the beginning of the text that prompts end with.
     ///
     /// # Errors
     /// If the tokenizer cannot encode the prompt.
     pub fn prompt_ids(&self) -> Result<Vec<u32>> {
-        let begun = self.program.ahead(&self.program.start());
-        self.processor.tokenizer.prompt_ids_before(&self.before.text, &begun)
+        let ahead = self.program.ahead(&self.program.start());
+        let mut ids = self.processor.tokenizer.prompt_ids_before(&self.before.text, &ahead)?;
+        ids.extend(self.begun.iter().flat_map(|begun| &begun.ids));
+        Ok(ids)
+    }
+
+    /// Returns the border before the text.
+    fn first_border(&self) -> Arc<Border> {
+        self.border(self.program.start(), self.before.clone())
     }
 
     /// Returns the token that ends a text.
@@ -322,7 +388,8 @@ impl SkeletonConstraint {
             let offsets = [0].into_iter().chain(ends).collect();
             all.push(Opening { offsets, ids, text: text.clone(), to });
         }
-        Ok(Openings { tokens: tokens.clone(), all })
+        let forbidden = marker.bytes().map(|_| OnceLock::new()).collect();
+        Ok(Openings { tokens: tokens.clone(), all, forbidden })
     }
 }
 

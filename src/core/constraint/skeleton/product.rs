@@ -37,6 +37,28 @@ pub(in crate::constraint) struct ChunkState {
     pub targets: Box<[u32]>,
     /// Whether the part may end here.
     pub ends: bool,
+    /// By the tokens with which a text may go on behind the part, those together with `ids`.
+    with_firsts: Mutex<Vec<[Arc<[u32]>; 2]>>,
+}
+
+/// The most lists of tokens behind a state that are kept.
+const MOST_FIRSTS: usize = 256;
+
+impl ChunkState {
+    /// Returns the tokens that may come next where the part may end, before a text that begins with one of `firsts`. Equal lists of
+    /// one processor are shared, so they are compared by address.
+    pub(super) fn ids_or(&self, firsts: &Arc<[u32]>) -> Arc<[u32]> {
+        let mut known = self.with_firsts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some([_, all]) = known.iter().find(|[own, _]| Arc::ptr_eq(own, firsts)) {
+            return all.clone();
+        }
+        let all: BTreeSet<u32> = self.ids.iter().chain(&**firsts).copied().collect();
+        let all: Arc<[u32]> = all.into_iter().collect();
+        if known.len() < MOST_FIRSTS {
+            known.push([firsts.clone(), all.clone()]);
+        }
+        all
+    }
 }
 
 impl Surroundings {
@@ -174,6 +196,15 @@ impl Chunk {
         // A lock is poisoned only if another thread panicked; what it had found is complete.
         self.explorer.lock().unwrap_or_else(PoisonError::into_inner).built(number)
     }
+
+    /// Returns the state behind a token; `None` if the part does not go on with it.
+    ///
+    /// # Errors
+    /// As [`Chunk::state`].
+    pub(super) fn behind(&self, state: &ChunkState, token: u32) -> Result<Option<Arc<ChunkState>>> {
+        let at = state.ids.binary_search(&token).ok();
+        at.map(|at| self.state(state.targets[at])).transpose()
+    }
 }
 
 impl Explorer {
@@ -190,7 +221,9 @@ impl Explorer {
             }
         }
         let ends = self.may_end(number)?;
-        let built = Arc::new(ChunkState { ids: ids.into(), targets: targets.into(), ends });
+        let built =
+            ChunkState { ids: ids.into(), targets: targets.into(), ends, with_firsts: Mutex::default() };
+        let built = Arc::new(built);
         self.found[number as usize].built = Some(built.clone());
         Ok(built)
     }

@@ -1,42 +1,39 @@
 //! A text that is being written: the ways in which its tokens can be read.
 //!
-//! A text has one meaning, but its first tokens may fit several: before a number ends, the text may go on in it or behind it, and an
-//! item may have any word that begins so. Each way is a thread, and a token is legal if one of them allows it.
+//! A text has one meaning, but its first tokens may fit several: an item may have any word that begins so. Each way is a thread, and a
+//! token is legal if one of them allows it. Where a slot may end, its thread waits: only a token that does not go on in the slot
+//! leads behind it. So a text usually has one thread, whose mask is one that its place keeps.
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::SkeletonConstraint;
-use super::context::Context;
-use super::expand::Spot;
+use super::border::{Border, WayPart};
 use super::product::{Chunk, ChunkState};
 use crate::constraint::Mask;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Where a way is.
 #[derive(Clone)]
 enum Position {
-    /// Before this token of a fixed text.
+    /// At the border.
+    Border,
+    /// Before this token of a fixed text, behind which the border is.
     Run { ids: Arc<[u32]>, at: usize },
-    /// In this state of a part with slots.
+    /// In this state of a part with slots, behind which the border is.
     Chunk { chunk: Arc<Chunk>, state: Arc<ChunkState> },
-    /// At the end of the text.
-    Over,
 }
 
 /// A way to read what was written.
 #[derive(Clone)]
 pub(super) struct Thread {
     position: Position,
-    /// The place behind the run or the part, and the text before it.
-    to: Arc<BorderSample>,
+    border: Arc<Border>,
 }
 
-/// A place that is a border, and a sample of the text before it.
-#[derive(Clone)]
-pub(super) struct BorderSample {
-    pub spot: Spot,
-    pub before: Context,
-}
+/// The ways to read a text: one, but where several texts begin with the same tokens.
+pub(super) type Threads = SmallVec<[Thread; 2]>;
 
 /// The tokens that may come next.
 #[derive(Clone)]
@@ -49,7 +46,7 @@ enum Legal {
 /// What a row of generated text has written of a skeleton. It follows the tokens of the row.
 #[derive(Clone)]
 pub struct SkeletonRow {
-    threads: Vec<Thread>,
+    threads: Threads,
     /// In the free text, how many bytes of the marker are written.
     free: Option<usize>,
     legal: Legal,
@@ -63,67 +60,89 @@ impl std::fmt::Debug for SkeletonRow {
 }
 
 impl Thread {
-    pub(super) fn run(ids: Arc<[u32]>, at: usize, to: BorderSample) -> Self {
-        Thread { position: Position::Run { ids, at }, to: Arc::new(to) }
+    /// Returns the way before a token of a fixed text.
+    pub(super) fn run(ids: &Arc<[u32]>, at: usize, border: &Arc<Border>) -> Self {
+        let position = match at == ids.len() {
+            true => Position::Border,
+            false => Position::Run { ids: ids.clone(), at },
+        };
+        Thread { position, border: border.clone() }
     }
 
-    pub(super) fn chunk(chunk: Arc<Chunk>, to: BorderSample) -> Result<Self> {
-        let state = chunk.state(0)?;
-        Ok(Thread { position: Position::Chunk { chunk, state }, to: Arc::new(to) })
-    }
-
-    pub(super) fn over(to: BorderSample) -> Self {
-        Thread { position: Position::Over, to: Arc::new(to) }
-    }
-
-    /// Returns the tokens that this way allows next; the end of the text is `eos`.
-    fn ids(&self, eos: u32) -> Legal {
-        match &self.position {
+    /// Returns the tokens that this way allows next.
+    fn legal(&self, constraint: &SkeletonConstraint) -> Result<Legal> {
+        Ok(match &self.position {
+            Position::Border => Legal::Only(constraint.ways(&self.border)?.firsts.clone()),
             Position::Run { ids, at } => Legal::Forced(ids[*at]),
+            Position::Chunk { state, .. } if state.ends => {
+                Legal::Only(state.ids_or(&constraint.ways(&self.border)?.firsts))
+            }
             Position::Chunk { state, .. } => Legal::Only(state.ids.clone()),
-            Position::Over => Legal::Forced(eos),
-        }
+        })
     }
 
     /// Adds the ways behind a token.
-    fn step(&self, token: u32, constraint: &SkeletonConstraint, threads: &mut Vec<Thread>) -> Result<()> {
-        match &self.position {
-            Position::Run { ids, at } if ids[*at] == token => {
-                if at + 1 == ids.len() {
-                    return constraint.go_on(&self.to, threads);
-                }
-                let position = Position::Run { ids: ids.clone(), at: at + 1 };
-                threads.push(Thread { position, to: self.to.clone() });
-            }
+    fn step(self, token: u32, constraint: &SkeletonConstraint, threads: &mut Threads) -> Result<()> {
+        let Thread { position, border } = self;
+        match position {
+            Position::Border => step_from(&border, token, constraint, threads)?,
+            Position::Run { ids, at } if ids[at] == token => threads.push(Thread::run(&ids, at + 1, &border)),
+            Position::Run { .. } => {}
             Position::Chunk { chunk, state } => {
-                let Ok(at) = state.ids.binary_search(&token) else { return Ok(()) };
-                let state = chunk.state(state.targets[at])?;
-                let ends = state.ends;
-                if !state.ids.is_empty() {
-                    let position = Position::Chunk { chunk: chunk.clone(), state };
-                    threads.push(Thread { position, to: self.to.clone() });
+                if state.ends {
+                    step_from(&border, token, constraint, threads)?;
                 }
-                if ends {
-                    constraint.go_on(&self.to, threads)?;
+                if let Some(state) = chunk.behind(&state, token)? {
+                    threads.push(Thread { position: Position::in_chunk(chunk, state), border });
                 }
             }
-            _ => {}
         }
         Ok(())
     }
 }
 
+impl Position {
+    fn in_chunk(chunk: Arc<Chunk>, state: Arc<ChunkState>) -> Self {
+        if state.ids.is_empty() { Position::Border } else { Position::Chunk { chunk, state } }
+    }
+}
+
+/// Adds the ways from a border that begin with a token.
+fn step_from(
+    border: &Border,
+    token: u32,
+    constraint: &SkeletonConstraint,
+    threads: &mut Threads,
+) -> Result<()> {
+    for way in &constraint.ways(border)?.all {
+        match &way.part {
+            WayPart::Run(ids) if ids[0] == token => threads.push(Thread::run(ids, 1, &way.behind)),
+            WayPart::Chunk(chunk, first) => {
+                if let Some(state) = chunk.behind(first, token)? {
+                    let position = Position::in_chunk(chunk.clone(), state);
+                    threads.push(Thread { position, border: way.behind.clone() });
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 impl SkeletonRow {
     /// Returns a row that has written nothing.
     pub(super) fn new(constraint: &SkeletonConstraint) -> Self {
-        let free = constraint.openings.is_some().then_some(0);
         let mut row = SkeletonRow {
-            threads: constraint.first.clone(),
-            free,
+            threads: Threads::new(),
+            free: constraint.openings.is_some().then_some(0),
             legal: Legal::Only(Arc::new([])),
             problem: None,
         };
-        row.find_legal(constraint);
+        if row.free.is_none() {
+            row.threads.push(Thread { position: Position::Border, border: constraint.first_border() });
+        }
+        let legal = row.find_legal(constraint);
+        row.keep(legal);
         row
     }
 
@@ -143,17 +162,39 @@ impl SkeletonRow {
 
     /// Takes a token that the mask allowed, other than the end of the text.
     pub fn advance(&mut self, constraint: &SkeletonConstraint, token: u32) {
-        if let Err(error) = self.step(constraint, token) {
-            self.threads.clear();
-            self.free = None;
-            self.problem = Some(error.to_string().into());
+        let legal = self.step(constraint, token).and_then(|()| self.find_legal(constraint));
+        self.keep(legal);
+    }
+
+    /// Allows no token any more.
+    pub(super) fn end(&mut self) {
+        self.threads.clear();
+        self.free = None;
+        self.legal = Legal::Only(Arc::new([]));
+    }
+
+    /// Returns the border at which the text is; `None` within a part.
+    pub(super) fn border(&self) -> Option<&Arc<Border>> {
+        match &self.threads[..] {
+            [Thread { position: Position::Border, border }] => Some(border),
+            _ => None,
         }
-        self.find_legal(constraint);
     }
 
     /// Returns why no token is legal any more, if so.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
+    }
+
+    /// Keeps the tokens that may come next; none, if the text cannot be followed further.
+    fn keep(&mut self, legal: Result<Legal>) {
+        match legal {
+            Ok(legal) => self.legal = legal,
+            Err(error) => {
+                self.end();
+                self.problem = Some(error.to_string().into());
+            }
+        }
     }
 
     fn step(&mut self, constraint: &SkeletonConstraint, token: u32) -> Result<()> {
@@ -162,44 +203,33 @@ impl SkeletonRow {
                 Ok(written) => self.free = Some(written),
                 Err(used) => {
                     self.free = None;
-                    self.threads = openings.threads(constraint, token, used)?;
+                    self.threads = openings.threads(constraint, token, used);
                 }
             }
             return Ok(());
         }
-        let mut threads = Vec::with_capacity(self.threads.len());
-        for thread in &self.threads {
-            thread.step(token, constraint, &mut threads)?;
+        for thread in std::mem::take(&mut self.threads) {
+            thread.step(token, constraint, &mut self.threads)?;
         }
-        self.threads = threads;
         Ok(())
     }
 
-    fn find_legal(&mut self, constraint: &SkeletonConstraint) {
-        let eos = constraint.eos();
+    fn find_legal(&self, constraint: &SkeletonConstraint) -> Result<Legal> {
         if let (Some(written), Some(openings)) = (self.free, &constraint.openings) {
-            self.legal = Legal::Except(openings.tokens.forbidden(written, &openings.all, eos));
-            return;
+            return Ok(Legal::Except(openings.forbidden(written, constraint.eos())));
         }
         if let [one] = &self.threads[..] {
-            self.legal = one.ids(eos);
-            return;
+            return one.legal(constraint);
         }
         let mut all = Vec::new();
         for thread in &self.threads {
-            match thread.ids(eos) {
+            match thread.legal(constraint)? {
                 Legal::Forced(id) => all.push(id),
                 Legal::Only(ids) | Legal::Except(ids) => all.extend_from_slice(&ids),
             }
         }
         all.sort_unstable();
         all.dedup();
-        self.legal = Legal::Only(all.into());
+        Ok(Legal::Only(all.into()))
     }
-}
-
-/// Returns an error about a tokenizer and a skeleton.
-pub(super) fn refuse(tokenizer: &str, problem: impl std::fmt::Display) -> Error {
-    let problem = format!("the tokens of this skeleton cannot be followed: {problem}");
-    Error::input(tokenizer, problem, "give another tokenizer")
 }

@@ -4,7 +4,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::row::refuse;
+use super::border::refuse;
 use super::{Element, SkeletonConstraint, SkeletonRow};
 use crate::constraint::Mask;
 use crate::encoding::Dfa;

@@ -16,8 +16,8 @@ use rayon::prelude::*;
 pub use cell::TextGeometry;
 pub use read::Prompts;
 pub use report::{
-    CLOSE_ANGSTROM, RowGeometry, SkeletonComparison, SkeletonExample, SkeletonFigure, SkeletonReport,
-    SkeletonRow, SkeletonVerdict,
+    CLOSE_ANGSTROM, DISTANCE_QUANTILES, RowGeometry, SkeletonComparison, SkeletonExample, SkeletonFigure,
+    SkeletonReport, SkeletonRow, SkeletonVerdict,
 };
 
 use crate::corpus::{SKIPPED_LISTED, SkippedRecord};

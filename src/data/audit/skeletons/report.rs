@@ -17,6 +17,9 @@ pub(super) const REPORT_SCHEMA: &str = "drift.skeleton-audit/1";
 /// Distances below this are too short for two atoms, in Å: the bound of the projects whose crystals are read.
 pub const CLOSE_ANGSTROM: f64 = 0.5;
 
+/// The quantiles of the shortest distances that a row has.
+pub const DISTANCE_QUANTILES: [f64; 7] = [0.0, 0.01, 0.05, 0.25, 0.5, 0.95, 1.0];
+
 /// The verdict on a text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SkeletonVerdict {
@@ -74,6 +77,10 @@ pub struct RowGeometry {
     pub without_volume: u64,
     /// The number with a distance below 0.5 Å.
     pub close: u64,
+    /// The number with a shortest distance.
+    pub distances: u64,
+    /// The [`DISTANCE_QUANTILES`] of the shortest distances in Å, whether a text passed or not.
+    pub shortest_quantiles_angstrom: Option<[f64; 7]>,
     /// The median of the shortest distances in Å.
     pub median_shortest_angstrom: Option<f64>,
     /// The median of the volumes per atom in Å³.
@@ -105,16 +112,18 @@ pub struct SkeletonComparison {
     pub identical: u64,
     /// The number of texts of the base row that pass and are in a pair.
     pub passed_without: u64,
-    /// The shares that were compared: passed, and each kind of fault that occurs.
+    /// The shares that were compared: passed, each kind of fault that occurs, and texts with a distance below 0.5 Å.
     pub figures: Vec<SkeletonFigure>,
     /// The shortest distance in this row minus that in the base row in Å, over prompts with texts that pass in both.
     pub shortest_difference_angstrom: Option<Mean>,
+    /// The same over all texts with a geometry, whether they pass or not.
+    pub all_shortest_difference_angstrom: Option<Mean>,
 }
 
 /// A share in two rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SkeletonFigure {
-    /// `passed`, or a kind of fault.
+    /// `passed`, a kind of fault, or `close`.
     pub figure: String,
     /// The share in the base row.
     pub without: f64,

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::super::pairs::{Cluster, RatioDifference, Share, level, ratio_difference};
 use super::report::{
-    CLOSE_ANGSTROM, RowGeometry, SkeletonComparison, SkeletonFigure, SkeletonRow, SkeletonVerdict,
+    CLOSE_ANGSTROM, DISTANCE_QUANTILES, RowGeometry, SkeletonComparison, SkeletonFigure, SkeletonRow,
+    SkeletonVerdict,
 };
 use crate::parameter;
-use crate::stats::bootstrap::Mean;
+use crate::stats::bootstrap::{Mean, quantile};
 use crate::stats::interval::paired;
 use drift_core::error::{Error, Result};
 use drift_core::skeleton::FaultKind;
@@ -41,17 +42,25 @@ pub(super) fn rows(verdicts: &[SkeletonVerdict]) -> Vec<SkeletonRow> {
 
 fn geometry(verdicts: &[&SkeletonVerdict]) -> Option<RowGeometry> {
     let of_texts: Vec<_> = verdicts.iter().filter_map(|verdict| verdict.geometry).collect();
-    let shortest: Vec<f64> = of_texts.iter().filter_map(|text| text.shortest_distance_angstrom).collect();
+    let mut shortest: Vec<f64> = of_texts.iter().filter_map(|text| text.shortest_distance_angstrom).collect();
     let volumes: Vec<f64> =
         of_texts.iter().filter_map(|text| Some(text.volume? / text.atoms as f64)).collect();
     let has_cell = !volumes.is_empty();
+    shortest.sort_by(f64::total_cmp);
     (!of_texts.is_empty()).then(|| RowGeometry {
         texts: of_texts.len() as u64,
         without_volume: if has_cell { (of_texts.len() - volumes.len()) as u64 } else { 0 },
         close: shortest.iter().filter(|distance| **distance < CLOSE_ANGSTROM).count() as u64,
+        distances: shortest.len() as u64,
+        shortest_quantiles_angstrom: quantiles(&shortest),
         median_shortest_angstrom: median(shortest),
         median_volume_per_atom: median(volumes),
     })
+}
+
+/// Returns the [`DISTANCE_QUANTILES`] of sorted values.
+fn quantiles(sorted: &[f64]) -> Option<[f64; 7]> {
+    (!sorted.is_empty()).then(|| DISTANCE_QUANTILES.map(|share| quantile(sorted, share)))
 }
 
 /// Returns the median of values; the lower of the two middle ones.
@@ -110,7 +119,8 @@ fn comparison(row: &SkeletonRow, base_texts: u64, pairs: &[Pair<'_>], level: f64
         .flat_map(|pair| pair.before.counts.keys().chain(pair.after.counts.keys()))
         .copied()
         .collect();
-    let figures = [None].into_iter().chain(kinds.into_iter().map(Some));
+    let kinds = kinds.into_iter().map(Shown::Fault);
+    let figures = std::iter::once(Shown::Passed).chain(kinds).chain([Shown::Close]);
     let passed = || pairs.iter().filter(|pair| pair.before.passed);
     SkeletonComparison {
         row: row.row.clone(),
@@ -118,42 +128,70 @@ fn comparison(row: &SkeletonRow, base_texts: u64, pairs: &[Pair<'_>], level: f64
         unpaired: row.texts + base_texts - 2 * pairs.len() as u64,
         identical: passed().filter(|pair| pair.is_same).count() as u64,
         passed_without: passed().count() as u64,
-        figures: figures.filter_map(|kind| figure(kind, pairs, level)).collect(),
-        shortest_difference_angstrom: shortest_difference(pairs, level),
+        figures: figures.filter_map(|shown| figure(shown, pairs, level)).collect(),
+        shortest_difference_angstrom: shortest_difference(pairs, true, level),
+        all_shortest_difference_angstrom: shortest_difference(pairs, false, level),
+    }
+}
+
+/// What a share of texts shows.
+#[derive(Clone, Copy)]
+enum Shown {
+    Passed,
+    Fault(FaultKind),
+    /// A distance below [`CLOSE_ANGSTROM`].
+    Close,
+}
+
+impl Shown {
+    fn name(self) -> &'static str {
+        match self {
+            Shown::Passed => "passed",
+            Shown::Fault(kind) => kind.name(),
+            Shown::Close => "close",
+        }
+    }
+
+    /// Returns whether a text shows it; `None` if it has no distance to compare.
+    fn of(self, verdict: &SkeletonVerdict) -> Option<bool> {
+        match self {
+            Shown::Passed => Some(verdict.passed),
+            Shown::Fault(kind) => Some(verdict.counts.contains_key(&kind)),
+            Shown::Close => verdict.shortest().map(|distance| distance < CLOSE_ANGSTROM),
+        }
     }
 }
 
 impl SkeletonVerdict {
-    /// Returns whether the text has a kind of fault, or without a kind whether it passed.
-    fn shows(&self, kind: Option<FaultKind>) -> bool {
-        kind.map_or(self.passed, |kind| self.counts.contains_key(&kind))
+    fn shortest(&self) -> Option<f64> {
+        self.geometry?.shortest_distance_angstrom
     }
 }
 
-/// Returns the shares of a kind of fault, or of texts that pass, with prompts as clusters.
-fn figure(kind: Option<FaultKind>, pairs: &[Pair<'_>], level: f64) -> Option<SkeletonFigure> {
-    let clusters: Vec<Cluster> = pairs
-        .chunk_by(|a, b| a.before.prompt == b.before.prompt)
-        .map(|pairs| {
-            let mut cluster = Cluster::default();
-            for pair in pairs {
-                cluster.before.merge(&Share { count: u64::from(pair.before.shows(kind)), of: 1 });
-                cluster.after.merge(&Share { count: u64::from(pair.after.shows(kind)), of: 1 });
+/// Returns the shares of texts that show something, with prompts as clusters.
+fn figure(shown: Shown, pairs: &[Pair<'_>], level: f64) -> Option<SkeletonFigure> {
+    let mut clusters: Vec<Cluster> = Vec::new();
+    for pairs in pairs.chunk_by(|a, b| a.before.prompt == b.before.prompt) {
+        let mut cluster = Cluster::default();
+        for pair in pairs {
+            if let (Some(before), Some(after)) = (shown.of(pair.before), shown.of(pair.after)) {
+                cluster.before.merge(&Share { count: u64::from(before), of: 1 });
+                cluster.after.merge(&Share { count: u64::from(after), of: 1 });
             }
-            cluster
-        })
-        .collect();
+        }
+        if cluster.before.of > 0 {
+            clusters.push(cluster);
+        }
+    }
     let RatioDifference { without, with, difference, interval } = ratio_difference(&clusters, level)?;
-    let figure = kind.map_or("passed", FaultKind::name).to_owned();
-    Some(SkeletonFigure { figure, without, with, difference, interval })
+    Some(SkeletonFigure { figure: shown.name().to_owned(), without, with, difference, interval })
 }
 
-/// Returns the difference of the shortest distances over prompts whose texts pass in both rows.
-fn shortest_difference(pairs: &[Pair<'_>], level: f64) -> Option<Mean> {
+/// Returns the difference of the shortest distances over prompts: of texts that pass in both rows, or of all.
+fn shortest_difference(pairs: &[Pair<'_>], passed: bool, level: f64) -> Option<Mean> {
     let mut by_prompt: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    for pair in pairs.iter().filter(|pair| pair.before.passed && pair.after.passed) {
-        let shortest = |verdict: &SkeletonVerdict| verdict.geometry?.shortest_distance_angstrom;
-        if let (Some(before), Some(after)) = (shortest(pair.before), shortest(pair.after)) {
+    for pair in pairs.iter().filter(|pair| !passed || pair.before.passed && pair.after.passed) {
+        if let (Some(before), Some(after)) = (pair.before.shortest(), pair.after.shortest()) {
             by_prompt.entry(pair.before.prompt).or_default().push(after - before);
         }
     }

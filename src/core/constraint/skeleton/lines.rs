@@ -1,0 +1,173 @@
+//! How many tokens the lines of a prompt's texts take, over all texts.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::graph::{GraphEdge, GraphPart, PartTokens, SkeletonGraph};
+
+/// The longest line that is listed, in bytes.
+const LONGEST: usize = 512;
+
+/// The most different ends that lines may have behind a place.
+const MOST_RESTS: usize = 256;
+
+/// Different lines, or ends of lines, in the order in which they are found.
+#[derive(Default)]
+struct Lines {
+    all: Vec<PartTokens>,
+    known: HashMap<String, usize>,
+}
+
+impl Lines {
+    fn add(&mut self, line: PartTokens) {
+        match self.known.get(&line.part) {
+            Some(at) => {
+                let other = &mut self.all[*at];
+                other.tokens = [other.tokens[0].min(line.tokens[0]), other.tokens[1].max(line.tokens[1])];
+                other.joined |= line.joined;
+            }
+            None => {
+                self.known.insert(line.part.clone(), self.all.len());
+                self.all.push(line);
+            }
+        }
+    }
+}
+
+/// Returns the beginning of a line together with its rest.
+fn join(begun: &PartTokens, rest: &PartTokens) -> PartTokens {
+    PartTokens {
+        part: format!("{}{}", begun.part, rest.part),
+        has_slots: begun.has_slots || rest.has_slots,
+        joined: begun.joined || rest.joined,
+        tokens: [begun.tokens[0] + rest.tokens[0], begun.tokens[1] + rest.tokens[1]],
+    }
+}
+
+impl PartTokens {
+    /// Returns text without tokens.
+    fn without_tokens(part: &str) -> Self {
+        PartTokens { part: part.to_owned(), has_slots: false, joined: false, tokens: [0; 2] }
+    }
+
+    fn is_whole_line(&self) -> bool {
+        self.part.ends_with('\n')
+    }
+}
+
+/// Finds the lines of a graph.
+struct LineSearch<'g> {
+    graph: &'g SkeletonGraph,
+    /// By chunk, the least and the largest number of its tokens.
+    chunks: &'g [[u32; 2]],
+    /// By place, what a line may have behind it.
+    rests: Vec<Option<Rc<Vec<PartTokens>>>>,
+}
+
+impl SkeletonGraph {
+    /// Returns how many tokens lines take, by the lengths of chunks; a token counts where it begins. Nothing if there are too many
+    /// lines, or they are too long.
+    pub(super) fn lines(&self, chunks: &[[u32; 2]]) -> Vec<PartTokens> {
+        let rests = vec![None; self.places.len()];
+        LineSearch { graph: self, chunks, rests }.lines().unwrap_or_default()
+    }
+}
+
+impl LineSearch<'_> {
+    fn lines(mut self) -> Option<Vec<PartTokens>> {
+        let graph = self.graph;
+        let mut lines = Lines::default();
+        self.rests(0)?.iter().for_each(|line| lines.add(line.clone()));
+        for edge in graph.places.iter().flatten() {
+            let pieces = self.pieces(edge);
+            let Some((last, [_, middle @ ..])) = pieces.split_last().map(|all| (all.0, &pieces[..])) else {
+                continue;
+            };
+            middle.iter().filter(|piece| piece.is_whole_line()).for_each(|piece| lines.add(piece.clone()));
+            if !pieces[0].is_whole_line() {
+                continue;
+            }
+            let begun = if last.is_whole_line() { PartTokens::without_tokens("") } else { last.clone() };
+            for rest in &*self.rests_behind(edge)? {
+                let line = join(&begun, rest);
+                if !line.part.is_empty() {
+                    lines.add(line);
+                }
+            }
+        }
+        Some(lines.all)
+    }
+
+    /// Returns what lines may have behind a place; `None` if that is too much.
+    fn rests(&mut self, place: usize) -> Option<Rc<Vec<PartTokens>>> {
+        let graph = self.graph;
+        let mut waiting = vec![place];
+        while let Some(&at) = waiting.last() {
+            if self.rests[at].is_some() {
+                waiting.pop();
+                continue;
+            }
+            let edges = &graph.places[at];
+            let goes_on =
+                |edge: &&GraphEdge| !self.pieces(edge).first().is_some_and(PartTokens::is_whole_line);
+            let behind = edges.iter().filter(goes_on).filter_map(|edge| edge.to);
+            let unknown: Vec<usize> = behind.filter(|to| self.rests[*to].is_none()).collect();
+            if !unknown.is_empty() {
+                waiting.extend(unknown);
+                continue;
+            }
+            waiting.pop();
+            let mut rests = Lines::default();
+            for edge in edges {
+                match self.pieces(edge).first() {
+                    Some(first) if first.is_whole_line() => rests.add(first.clone()),
+                    first => {
+                        let nothing = PartTokens::without_tokens("");
+                        let begun = first.unwrap_or(&nothing);
+                        self.rests_behind(edge)?.iter().for_each(|rest| rests.add(join(begun, rest)));
+                    }
+                }
+            }
+            if rests.all.len() > MOST_RESTS || rests.all.iter().any(|rest| rest.part.len() > LONGEST) {
+                return None;
+            }
+            self.rests[at] = Some(Rc::new(rests.all));
+        }
+        self.rests[place].clone()
+    }
+
+    /// Returns what lines may have behind a part.
+    fn rests_behind(&mut self, edge: &GraphEdge) -> Option<Rc<Vec<PartTokens>>> {
+        match edge.to {
+            Some(to) => self.rests(to),
+            None => Some(Rc::new(vec![PartTokens::without_tokens("")])),
+        }
+    }
+
+    /// Returns a part, cut behind its line breaks. Tokens of slots count where their part begins.
+    fn pieces(&self, edge: &GraphEdge) -> Vec<PartTokens> {
+        let Some((part, label)) = &edge.part else { return Vec::new() };
+        let label = self.graph.label(*label);
+        let mut begins = self.graph.token_begins(part, &label.text).into_iter().peekable();
+        let mut pieces = Vec::new();
+        let mut end = 0;
+        for text in label.text.split_inclusive('\n') {
+            end += text.len();
+            let mut tokens = [0; 2];
+            while begins.next_if(|begin| *begin < end).is_some() {
+                tokens = tokens.map(|count| count + 1);
+            }
+            let has_slots = label.has_slot && text.contains('{');
+            pieces.push(PartTokens {
+                has_slots,
+                joined: has_slots && label.has_text,
+                tokens,
+                ..PartTokens::without_tokens(text)
+            });
+        }
+        if let (GraphPart::Chunk(chunk), Some(first)) = (part, pieces.first_mut()) {
+            first.tokens = self.chunks[*chunk];
+        }
+        pieces
+    }
+}
