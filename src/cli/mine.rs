@@ -85,9 +85,8 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
 impl Args {
     /// Returns how files are read.
     fn options(&self, job: &Job) -> Result<ReadOptions, Error> {
-        let smiles = self.smiles.source(job)?;
-        let (frame, reading) = (self.frame.frame(), self.blocks.reading().of_texts());
-        Ok(ReadOptions { frame, rows: self.smiles.rows()?, ..ReadOptions::new(reading, smiles) })
+        let reading = self.blocks.reading().of_texts();
+        Ok(ReadOptions { frame: self.frame.frame, ..self.smiles.options(reading, job)? })
     }
 }
 
