@@ -195,7 +195,11 @@ impl StdoutResult {
 }
 
 /// Returns the complete, checked plan of the command line.
-fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) -> anyhow::Result<EvalPlan> {
+pub(super) fn plan(
+    args: &Args,
+    open: impl Fn(&str) -> Result<Device, Error>,
+    job: &Job,
+) -> anyhow::Result<EvalPlan> {
     let Args { generate, judging, running, .. } = args;
     let evidence = not_stdout(args.output.as_deref()).map(|folder| folder.join("self-check"));
     Ok(EvalPlan {

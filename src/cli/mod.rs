@@ -225,7 +225,7 @@ fn run(cli: Cli, given: (&clap::Command, &ArgMatches), output: &Output) -> anyho
         Verb::Eval(args) => eval::run(*args, &invocation, &job, output),
         #[cfg(feature = "generate")]
         Verb::Device(args) => device::run(&args, &invocation, &job, output),
-        Verb::Merge(args) => merge::run(&args, &invocation, &job, output),
+        Verb::Merge(args) => merge::run(args, &invocation, &job, output),
         #[cfg(feature = "generate")]
         Verb::Slurm(args) => slurm::run(args, &invocation, &job, output),
         #[cfg(feature = "generate")]
