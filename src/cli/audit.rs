@@ -316,13 +316,11 @@ fn show(
     output: &Output,
 ) -> anyhow::Result<()> {
     let report = &audited.report;
-    if let Some(path) = not_stdout(to) {
-        write_atomic(path, (serde_json::to_string_pretty(report)? + "\n").as_bytes())?;
-    }
+    let is_shown = output.record(to, report)?;
     if files.verdicts.as_deref().is_some_and(is_stdout) {
         return Ok(());
     }
-    if output.json || to.is_some_and(is_stdout) {
+    if is_shown {
         return output.document(report);
     }
     skipped::tell(report.skipped, &report.skipped_records, output);

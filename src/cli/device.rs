@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::eval;
 use super::invocation::Invocation;
 use super::output::Output;
-use super::values::{in_flags, is_stdout, not_stdout, one_of};
+use super::values::{in_flags, not_stdout, one_of};
 use crate::report::fields::Fields;
 use crate::report::format::{bytes, number, or_dash, percent, seconds, thousands};
 use drift_core::constraint::ProcessorKind;
@@ -68,10 +68,7 @@ pub(super) fn run(args: &Args, invocation: &Invocation, job: &Job, output: &Outp
         Ok(device) => examine_device(&plan(args, device, job)?, job)?,
         Err(problem) => unusable_device(&args.device, &problem),
     };
-    if let Some(file) = not_stdout(Some(&args.output)) {
-        drift_core::io::write_atomic(file, (serde_json::to_string_pretty(&report)? + "\n").as_bytes())?;
-    }
-    match output.json || is_stdout(&args.output) {
+    match output.record(Some(&args.output), &report)? {
         true => output.document(&report)?,
         false => output.text(&render(args, &report, output))?,
     }
