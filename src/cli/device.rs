@@ -1,5 +1,4 @@
-//! `drift device`: shows what a device has, checks drift's kernels on it and times them. Also continues a command whose process has
-//! lost a GPU.
+//! `drift device`: shows what a device has, checks drift's kernels on it and times them.
 
 use std::path::PathBuf;
 
@@ -16,9 +15,6 @@ use drift_engine::device::{DevicePlan, DeviceReport, DeviceSpeed, examine_device
 use drift_engine::generate::{SelfCheck, SelfChecking, Verdict};
 use drift_engine::model::{Device, Synthetic};
 use drift_engine::runs::plan::{EngineChoice, GeneratePlan, ModelChoice};
-
-/// The environment variable that tells the continuing process with which problem its predecessor lost the GPU.
-const GIVEN_UP: &str = "DRIFT_GPU_GIVEN_UP";
 
 /// The name of the built-in model in `--model`.
 const BUILT_IN: &str = "built-in";
@@ -167,29 +163,4 @@ fn verdict(check: &SelfCheck) -> String {
         Verdict::Differs => "differs".to_owned(),
         Verdict::Failed => "failed".to_owned(),
     }
-}
-
-/// Returns the problem with which an earlier process lost the GPU, if this process continues its command.
-pub(super) fn given_up() -> Option<String> {
-    std::env::var(GIVEN_UP).ok()
-}
-
-/// If this process has lost a GPU, no call to the GPU succeeds here any more. Continues the command in a new process, with candle's
-/// operations. Returns only if there is no such loss, if the new process cannot be started, or if this process is already a
-/// continuation.
-pub(super) fn go_on_without(error: &anyhow::Error, output: &Output) {
-    let Some(Error::DeviceLost { problem, .. }) = error.downcast_ref::<Error>() else { return };
-    if given_up().is_some() {
-        return;
-    }
-    #[cfg(unix)]
-    if let Ok(program) = std::env::current_exe() {
-        use std::os::unix::process::CommandExt;
-        output.note(&format!("the GPU was lost ({problem}); a new process goes on by candle's operations"));
-        let mut command = std::process::Command::new(program);
-        // `exec` returns only if it fails.
-        let _ = command.args(std::env::args_os().skip(1)).env(GIVEN_UP, problem).exec();
-    }
-    #[cfg(not(unix))]
-    let _ = (problem, output);
 }

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::corpus::Corpus;
-use super::device::given_up;
 use super::eval_molecules::{named, reference_note};
 use super::generate_args::{
     DtypeArg, GenerateArgs, LpArg, ModelArgs, MoleculeArgs, ProcessorArgs, RunningArgs, processors,
 };
+use super::lost_gpu::given_up;
 use super::output::Output;
 use super::skipped;
 use super::values::found;

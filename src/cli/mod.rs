@@ -32,6 +32,8 @@ mod generation;
 mod help;
 mod inspect;
 mod invocation;
+#[cfg(feature = "generate")]
+mod lost_gpu;
 mod merge;
 mod mine;
 mod molecule_lines;
@@ -196,7 +198,7 @@ pub fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             #[cfg(feature = "generate")]
-            device::go_on_without(&error, &output);
+            lost_gpu::go_on_without(&error, &output);
             output.error(&error);
             ExitCode::from(error.downcast_ref::<Error>().map_or(2, Error::exit_code))
         }
