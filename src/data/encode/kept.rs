@@ -56,7 +56,7 @@ impl EncodedFiles<'_> {
         add_counts(&mut skipped_by_reason, left_out.by_reason);
         summary.skip_read(left_out.count, left_out.records);
         let dropped = left_out.by_kind;
-        Ok(FilesSummary { skipped_by_reason, dropped, ..FilesSummary::new(summary, &self.options) })
+        Ok(FilesSummary { skipped_by_reason, dropped, ..FilesSummary::new(summary, self.options) })
     }
 
     /// Prepares to leave conformers out; `None` if all are encoded. Duplicates take a first pass over the files.
