@@ -14,7 +14,7 @@ use drift::encoding::{Encoding, EncodingRequest, OutOfRange, Reading};
 use drift::error::{Error, Result};
 use drift::flaws::{FlawKind, needing_columns};
 use drift::io::{AtomicFile, OutputSet};
-use drift::mine::mine_checked;
+use drift::mine::mine_of;
 use drift::parameter;
 use drift::report::folders::{fit_files, refuse_over, tokenizer_files, write_fit, write_tokenizer};
 use drift::run_files::RunFiles;
@@ -131,7 +131,7 @@ pub(crate) fn mine(py: Python<'_>, options: MineOptions, progress: Option<Py<PyA
         let source = Files { inputs, options: needing_columns(&options) };
         let mut list = list.map(AtomicFile::create).transpose()?;
         let mut put = |lines: &[u8]| list.as_mut().map_or(Ok(()), |list| list.put(lines));
-        let (report, store) = mine_checked(&source, store, &mut put, job)?;
+        let (report, store) = mine_of(&source, store, Some(&mut put), job)?;
         let mut written = OutputSet::new();
         [list, store].into_iter().flatten().for_each(|file| written.add(file));
         written.commit()?;

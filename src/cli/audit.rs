@@ -13,7 +13,8 @@ use super::shards::{ShardArgs, ShardOf};
 use super::skeletons::{AuditBySkeleton, SkeletonArgs};
 use super::skipped;
 use super::values::{
-    DialectOrAuto, EncodingArgs, RowArgs, found, is_stdout, not_stdout, one_of, threshold, thresholds,
+    DIALECTS_OR_AUTO, DialectOrAuto, EncodingArgs, RowArgs, choice, found, is_stdout, not_stdout, one_of,
+    threshold, thresholds,
 };
 use crate::report::audit_page::audit_page;
 use crate::report::audit_view::{
@@ -98,7 +99,7 @@ pub(super) struct Args {
     #[arg(long, value_parser = one_of(&Isotopes::ALL, Isotopes::name), value_name = "ignore|respect", hide_possible_values = true, default_value = "ignore", help_heading = JUDGING)]
     isotopes: Isotopes,
     /// How the texts should write decimals: fixed, stripped, or auto
-    #[arg(long, value_enum, hide_possible_values = true, default_value = "auto", help_heading = NUMBERS)]
+    #[arg(long, value_parser = choice(&DIALECTS_OR_AUTO), hide_possible_values = true, default_value = "auto", help_heading = NUMBERS)]
     dialect: DialectOrAuto,
     #[command(flatten, next_help_heading = NUMBERS)]
     blocks: EncodingArgs,
@@ -285,7 +286,7 @@ fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
     let plan = AuditRequest {
         rows: args.rows.filter()?,
         files: args.files,
-        zeros: args.dialect.asked(),
+        zeros: args.dialect,
         blocks: args.blocks.asked(None),
         model: args.model,
         tokenizer: args.tokenizer.as_ref().map(load).transpose()?,
@@ -315,13 +316,11 @@ fn show(
     output: &Output,
 ) -> anyhow::Result<()> {
     let report = &audited.report;
-    if let Some(path) = not_stdout(to) {
-        write_atomic(path, (serde_json::to_string_pretty(report)? + "\n").as_bytes())?;
-    }
+    let is_shown = output.record(to, report)?;
     if files.verdicts.as_deref().is_some_and(is_stdout) {
         return Ok(());
     }
-    if output.json || to.is_some_and(is_stdout) {
+    if is_shown {
         return output.document(report);
     }
     skipped::tell(report.skipped, &report.skipped_records, output);

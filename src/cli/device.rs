@@ -1,27 +1,20 @@
-//! `drift device`: shows what a device has, checks drift's kernels on it and times them. Also continues a command whose process has
-//! lost a GPU.
+//! `drift device`: shows what a device has, checks drift's kernels on it and times them.
 
 use std::path::PathBuf;
 
+use super::eval;
 use super::invocation::Invocation;
 use super::output::Output;
-use super::values::{in_flags, is_stdout, not_stdout, one_of};
+use super::values::{in_flags, not_stdout, one_of};
 use crate::report::fields::Fields;
 use crate::report::format::{bytes, number, or_dash, percent, seconds, thousands};
-use drift_core::chem::AtomLimit;
 use drift_core::constraint::ProcessorKind;
-use drift_core::constraint::automaton::AnswerForm;
 use drift_core::error::Error;
-use drift_core::geometry::GeometryStrength;
 use drift_core::job::Job;
 use drift_engine::device::{DevicePlan, DeviceReport, DeviceSpeed, examine_device, unusable_device};
-use drift_engine::eval::plan::EvalPlan;
-use drift_engine::generate::{BACKTRACK, Sampling, SelfCheck, SelfChecking, Verdict};
-use drift_engine::model::{Device, Room, Synthetic};
-use drift_engine::runs::plan::{EngineChoice, GeneratePlan, Generations, GeometrySettings, ModelChoice};
-
-/// The environment variable that tells the continuing process with which problem its predecessor lost the GPU.
-const GIVEN_UP: &str = "DRIFT_GPU_GIVEN_UP";
+use drift_engine::generate::{SelfCheck, SelfChecking, Verdict};
+use drift_engine::model::{Device, Synthetic};
+use drift_engine::runs::plan::{EngineChoice, GeneratePlan, ModelChoice};
 
 /// The name of the built-in model in `--model`.
 const BUILT_IN: &str = "built-in";
@@ -68,13 +61,10 @@ pub(super) fn run(args: &Args, invocation: &Invocation, job: &Job, output: &Outp
     // A name that no device can have is a typing error, and gets no report.
     Device::elsewhere(&args.device)?;
     let report = match Device::parse(&args.device) {
-        Ok(device) => examine_device(&plan(args, device)?, job)?,
+        Ok(device) => examine_device(&plan(args, device, job)?, job)?,
         Err(problem) => unusable_device(&args.device, &problem),
     };
-    if let Some(file) = not_stdout(Some(&args.output)) {
-        drift_core::io::write_atomic(file, (serde_json::to_string_pretty(&report)? + "\n").as_bytes())?;
-    }
-    match output.json || is_stdout(&args.output) {
+    match output.record(Some(&args.output), &report)? {
         true => output.document(&report)?,
         false => output.text(&render(args, &report, output))?,
     }
@@ -87,7 +77,8 @@ pub(super) fn run(args: &Args, invocation: &Invocation, job: &Job, output: &Outp
     }
 }
 
-fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
+/// Returns what is run: on each model what `drift eval` runs, with the automaton and without a logit processor.
+fn plan(args: &Args, device: Device, job: &Job) -> anyhow::Result<DevicePlan> {
     let of_name = |name: &str| match Synthetic::ALL.into_iter().find(|shape| shape.name() == name) {
         Some(shape) => ModelChoice::Synthetic(shape),
         None => ModelChoice::Embedded,
@@ -104,44 +95,20 @@ fn plan(args: &Args, device: Device) -> anyhow::Result<DevicePlan> {
         engines => engines.to_vec(),
     };
     let evidence = not_stdout(Some(&args.output)).map(|file| file.with_extension("self-check"));
-    let generate = GeneratePlan {
+    let numbers = [("--batch", args.batch), ("--max-new-tokens", args.tokens)];
+    let mut command = vec!["eval".to_owned(), "--preset=qwen3".to_owned()];
+    command.extend(numbers.map(|(option, number)| format!("{option}={number}")));
+    command.extend(args.f32.then(|| "--dtype=f32".to_owned()));
+    let mut run = eval::plan(&Invocation::parse(command)?, |_| Ok(device.clone()), job)?;
+    run.thresholds = Vec::new();
+    run.generate = GeneratePlan {
         models,
-        tokenizer: None,
         processors: vec![ProcessorKind::Automaton, ProcessorKind::None],
         placeholders: Vec::new(),
-        encoding: Default::default(),
-        generations: Generations::Each(1),
-        batch: args.batch as usize,
-        preset: "qwen3".to_owned(),
-        sampling: Sampling::QWEN3,
-        seed: 0,
-        device: if args.f32 { device.in_f32() } else { device },
-        engine: EngineChoice::Drift,
         // No stored verdicts: the self-check runs again.
         self_check: SelfChecking { evidence, ..SelfChecking::default() },
         given_up: None,
-        form: AnswerForm::default(),
-        examples: Vec::new(),
-        eos: None,
-        room: Room::Static,
-        max_new_tokens: Some(args.tokens as usize),
-        log_probabilities: false,
-        resample: None,
-        geometry: GeometrySettings { strength: GeometryStrength::default(), backtrack: BACKTRACK },
-        trace: false,
-    };
-    let run = EvalPlan {
-        generate,
-        thresholds: Vec::new(),
-        ensembles: Default::default(),
-        strip_junk: false,
-        max_atoms: AtomLimit::default(),
-        likelihood: false,
-        missing: Default::default(),
-        by_text: false,
-        by_molecule: false,
-        same_as: None,
-        energy: None,
+        ..run.generate
     };
     Ok(DevicePlan { run, engines, most_seconds: f64::from(args.seconds) })
 }
@@ -196,29 +163,4 @@ fn verdict(check: &SelfCheck) -> String {
         Verdict::Differs => "differs".to_owned(),
         Verdict::Failed => "failed".to_owned(),
     }
-}
-
-/// Returns the problem with which an earlier process lost the GPU, if this process continues its command.
-pub(super) fn given_up() -> Option<String> {
-    std::env::var(GIVEN_UP).ok()
-}
-
-/// If this process has lost a GPU, no call to the GPU succeeds here any more. Continues the command in a new process, with candle's
-/// operations. Returns only if there is no such loss, if the new process cannot be started, or if this process is already a
-/// continuation.
-pub(super) fn go_on_without(error: &anyhow::Error, output: &Output) {
-    let Some(Error::DeviceLost { problem, .. }) = error.downcast_ref::<Error>() else { return };
-    if given_up().is_some() {
-        return;
-    }
-    #[cfg(unix)]
-    if let Ok(program) = std::env::current_exe() {
-        use std::os::unix::process::CommandExt;
-        output.note(&format!("the GPU was lost ({problem}); a new process goes on by candle's operations"));
-        let mut command = std::process::Command::new(program);
-        // `exec` returns only if it fails.
-        let _ = command.args(std::env::args_os().skip(1)).env(GIVEN_UP, problem).exec();
-    }
-    #[cfg(not(unix))]
-    let _ = (problem, output);
 }

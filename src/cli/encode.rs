@@ -6,7 +6,7 @@ use super::help::{CONFORMERS, NUMBERS, OUTPUT};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
-use super::values::{EncodingArgs, FrameArgs, SmilesArgs, not_stdout, one_of};
+use super::values::{Choice, EncodingArgs, FrameArgs, SmilesArgs, choice, not_stdout, one_of};
 use crate::report::format::{counted, percent, thousands};
 use drift_core::checkpoint::{RequiredFiles, locate};
 use drift_core::encoding::{Encoding, OutOfRange, Reading};
@@ -14,7 +14,6 @@ use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
 use drift_core::tokenizer::Tokenizer;
-use drift_data::corpus::{ReadOptions, SmilesSource};
 use drift_data::encode::{
     EncodePlan, EncodeReport, LineSink, PackPlan, PackedUnits, encode, encode_packed, encode_shard,
     merge_encoded,
@@ -54,8 +53,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "E", allow_hyphen_values = true, help_heading = NUMBERS)]
     input_encoding: Option<Encoding>,
     /// Conformers with a coordinate outside the range of the encoding
-    #[arg(long, value_enum, value_name = "clip|skip", hide_possible_values = true, default_value = "clip", help_heading = NUMBERS)]
-    out_of_range: OutOfRangeArg,
+    #[arg(long, value_parser = choice(&OUT_OF_RANGE), value_name = "clip|skip", hide_possible_values = true, default_value = "clip", help_heading = NUMBERS)]
+    out_of_range: OutOfRange,
     /// Leave out: duplicate-text, duplicate-conformer, coincident-atoms, short-bond, long-bond, fragments, stereo
     #[arg(long, value_name = "KIND", hide_possible_values = true, value_delimiter = ',', value_parser = one_of(&FlawKind::ALL, FlawKind::name), help_heading = CONFORMERS)]
     drop: Vec<FlawKind>,
@@ -105,12 +104,8 @@ impl PackArgs {
 
 /// Reads the conformers, writes their texts and reports the counts.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
-    let smiles = SmilesSource { required: true, ..args.source.source(args.smiles.as_deref(), job)? };
-    let options = ReadOptions {
-        frame: args.frame.frame(),
-        rows: args.source.rows()?,
-        ..ReadOptions::new(reading(&args), smiles)
-    };
+    let mut options = args.source.options(reading(&args), args.smiles.as_deref(), job)?;
+    (options.frame, options.smiles.required) = (args.frame.frame, true);
     let pack = args.pack.plan(job)?;
     let plan = EncodePlan { inputs: args.inputs, options, drop: args.drop };
     if let Some(shard) = args.shard.shard {
@@ -125,21 +120,19 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
 }
 
 /// What to do with conformers out of range.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum OutOfRangeArg {
-    /// Write the coordinate as the end of the range, and count the conformer
-    Clip,
-    /// Skip the conformer
-    Skip,
-}
+const OUT_OF_RANGE: [Choice<OutOfRange>; 2] = [
+    ("clip", OutOfRange::Clip, "Write the coordinate as the end of the range, and count the conformer"),
+    ("skip", OutOfRange::Skip, "Skip the conformer"),
+];
 
 /// Returns the encodings in which texts are read and written.
 fn reading(args: &Args) -> Reading {
-    let out_of_range = match args.out_of_range {
-        OutOfRangeArg::Clip => OutOfRange::Clip,
-        OutOfRangeArg::Skip => OutOfRange::Skip,
-    };
-    Reading { texts: args.input_encoding, rewrites: true, out_of_range, ..args.blocks.reading() }
+    Reading {
+        texts: args.input_encoding,
+        rewrites: true,
+        out_of_range: args.out_of_range,
+        ..args.blocks.reading()
+    }
 }
 
 /// Joins the texts of all shards.

@@ -99,13 +99,8 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
         args.encoding.iter().filter(|encoding| encoding.is_decimal()).map(|encoding| encoding.precision());
     let precision = decimals.chain([Precision::FOUR]).max().unwrap_or_default();
     let reading = Reading::new(Encoding::decimal(TrailingZeros::Kept, precision)).cutting(true);
-    let options = ReadOptions {
-        frame: args.frame.frame(),
-        reading: Reading { rewrites: true, ..reading },
-        smiles: args.smiles.source(job)?,
-        rows: args.smiles.rows()?,
-        ..ReadOptions::default()
-    };
+    let reading = Reading { rewrites: true, ..reading };
+    let options = ReadOptions { frame: args.frame.frame, ..args.smiles.options(reading, job)? };
     let corpus = Corpus::new(&args.corpus, options);
     let verbose = args.verbose;
     let plan = EncodingsPlan {
@@ -138,7 +133,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
 
 /// Refuses what only conformers have, beside what clap refuses.
 fn refuse_for_skeletons(args: &Args) -> Result<(), Error> {
-    let frame = (args.frame.frame() != Frame::Keep).then_some("--frame");
+    let frame = (args.frame.frame != Frame::Keep).then_some("--frame");
     args.smiles.given().or(frame).map_or(Ok(()), |name| Err(skeletons::meaningless(name)))
 }
 

@@ -17,7 +17,7 @@ pub(super) struct EnergyArgs {
     #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
     energy: Option<String>,
     /// Its unit: kcal/mol, kJ/mol, eV or hartree
-    #[arg(long, hide_possible_values = true, value_name = "UNIT", value_parser = one_of(&UNITS, name), default_value = "kcal/mol", requires = "energy")]
+    #[arg(long, hide_possible_values = true, value_name = "UNIT", value_parser = one_of(&EnergyUnit::ALL, EnergyUnit::name), default_value = "kcal/mol", requires = "energy")]
     energy_unit: EnergyUnit,
     /// The longest time without an answer
     #[arg(
@@ -37,13 +37,6 @@ pub(super) struct EnergyArgs {
     /// Write the energies and strain of each text as JSON Lines
     #[arg(long, value_name = "FILE.jsonl", requires = "energy", conflicts_with = "shard")]
     energy_list: Option<PathBuf>,
-}
-
-const UNITS: [EnergyUnit; 4] =
-    [EnergyUnit::KcalPerMol, EnergyUnit::KjPerMol, EnergyUnit::ElectronVolt, EnergyUnit::Hartree];
-
-fn name(unit: EnergyUnit) -> &'static str {
-    EnergyUnit::ALL.iter().find(|(one, _)| *one == unit).map_or("", |(_, name)| name)
 }
 
 impl EnergyArgs {

@@ -16,7 +16,7 @@ use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
 use drift_data::shard::{FILE, Manifest, Shard};
 use drift_engine::eval::plan::EvalPlan;
-use drift_engine::eval::{OtherTexts, check, evaluate, evaluate_shard};
+use drift_engine::eval::{OtherTexts, evaluate, evaluate_shard};
 use drift_engine::model::{Config, Device};
 use drift_engine::runs::plan::GeneratePlan;
 use drift_engine::runs::{JournalEntry, TextStore};
@@ -35,9 +35,8 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let manifest = folder.map(|_| manifest(&args, invocation)).transpose()?;
     let begun =
         folder.zip(manifest).map(|(folder, manifest)| manifest.begin::<JournalEntry>(folder)).transpose()?;
-    let (work, finished) = begun.unzip();
-    let mut kept = TextStore::new(work, args.running.shard, finished.unwrap_or_default())?;
-    check(&plan, &molecules, &mut kept)?;
+    let inputs = plan.generate.inputs(&molecules);
+    let mut kept = TextStore::new(inputs, begun, args.running.shard)?;
     tell_kept(&kept, output);
     if let Some(shard) = args.running.shard {
         check_shards(format!("--shard {shard}"), shard.of(), &molecules)?;
@@ -95,7 +94,7 @@ pub(super) fn merge(
     let plan = plan(&args, Device::elsewhere, job)?;
     one_run(&args, &plan)?;
     let molecules = told_molecules(&args.generate, &plan.generate, job, output)?;
-    let mut kept = TextStore::merged(shards, is_partial)?;
+    let mut kept = TextStore::merged(plan.generate.inputs(&molecules), shards, is_partial)?;
     let mut evaluation = evaluate(&plan, &molecules, &mut kept, job)?;
     evaluation.report.command = Some(Invocation::command_of(manifest));
     targets.write(&plan, &evaluation, None)?;
@@ -196,7 +195,11 @@ impl StdoutResult {
 }
 
 /// Returns the complete, checked plan of the command line.
-fn plan(args: &Args, open: impl Fn(&str) -> Result<Device, Error>, job: &Job) -> anyhow::Result<EvalPlan> {
+pub(super) fn plan(
+    args: &Args,
+    open: impl Fn(&str) -> Result<Device, Error>,
+    job: &Job,
+) -> anyhow::Result<EvalPlan> {
     let Args { generate, judging, running, .. } = args;
     let evidence = not_stdout(args.output.as_deref()).map(|folder| folder.join("self-check"));
     Ok(EvalPlan {

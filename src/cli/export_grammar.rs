@@ -7,7 +7,7 @@ use super::help::{MODEL, OUTPUT};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::skeletons::{self, SkeletonArgs};
-use super::values::{DialectOrAuto, EncodingArgs, found, not_stdout};
+use super::values::{Choice, DIALECTS_OR_AUTO, DialectOrAuto, EncodingArgs, choice, found, not_stdout};
 use crate::report::format::{counted, encoding_name, thousands};
 use drift_core::checkpoint::RequiredFiles;
 use drift_core::constraint::automaton::AnswerForm;
@@ -52,13 +52,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "TOKEN", help_heading = MODEL)]
     eos: Option<String>,
     /// How the model writes decimals: fixed, stripped, or auto, as its files say
-    #[arg(long, value_enum, hide_possible_values = true, default_value = "auto", help_heading = MODEL)]
+    #[arg(long, value_parser = choice(&DIALECTS_OR_AUTO), hide_possible_values = true, default_value = "auto", help_heading = MODEL)]
     dialect: DialectOrAuto,
     #[command(flatten, next_help_heading = MODEL)]
     blocks: EncodingArgs,
     /// The format: lark (llguidance), ebnf (XGrammar) or json (the tables)
-    #[arg(long, value_enum, hide_possible_values = true, default_value = "lark", help_heading = OUTPUT)]
-    format: FormatArg,
+    #[arg(long, value_parser = choice(&FORMATS), hide_possible_values = true, default_value = "lark", help_heading = OUTPUT)]
+    format: GrammarFormat,
     /// Write {smiles, skeleton, grammar} of each molecule, or {prompt, grammar} of each prompt, a line of JSON each
     #[arg(short, long, value_name = "FILE.jsonl", default_value = "-", help_heading = OUTPUT)]
     output: PathBuf,
@@ -66,25 +66,15 @@ pub(super) struct Args {
     skeletons: SkeletonArgs,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum FormatArg {
-    /// For llguidance (called `guidance` in vLLM, `llguidance` in SGLang), and XGrammar from 0.2.6 on
-    Lark,
-    /// For XGrammar
-    Ebnf,
-    /// The tables themselves, for a sampler of your own
-    Json,
-}
-
-impl From<FormatArg> for GrammarFormat {
-    fn from(format: FormatArg) -> Self {
-        match format {
-            FormatArg::Lark => GrammarFormat::Lark,
-            FormatArg::Ebnf => GrammarFormat::Ebnf,
-            FormatArg::Json => GrammarFormat::Json,
-        }
-    }
-}
+const FORMATS: [Choice<GrammarFormat>; 3] = [
+    (
+        "lark",
+        GrammarFormat::Lark,
+        "For llguidance (called `guidance` in vLLM, `llguidance` in SGLang), and XGrammar from 0.2.6 on",
+    ),
+    ("ebnf", GrammarFormat::Ebnf, "For XGrammar"),
+    ("json", GrammarFormat::Json, "The tables themselves, for a sampler of your own"),
+];
 
 /// The EOS id for grammar formats that do not contain it, since their engine ends the text itself.
 const NO_END: u32 = u32::MAX;
@@ -97,7 +87,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let path = args.output.clone();
     if let Some(files) = args.skeletons.files() {
         refuse_for_skeletons(&args)?;
-        return skeletons::export(files, &args.tokenizer, args.format.into(), &path, job, output);
+        return skeletons::export(files, &args.tokenizer, args.format, &path, job, output);
     }
     let plan = plan(args, job, output)?;
     let report = output.pieces(&path, |put| export(&plan, job, put))?;
@@ -110,7 +100,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
 
 /// Refuses what only enriched SMILES has.
 fn refuse_for_skeletons(args: &Args) -> Result<(), Error> {
-    let asked = args.blocks.asked(args.dialect.asked());
+    let asked = args.blocks.asked(args.dialect);
     let given = [
         ("--dialect", asked.says_how()),
         ("--conformers", args.conformers > 1),
@@ -124,7 +114,7 @@ fn refuse_for_skeletons(args: &Args) -> Result<(), Error> {
 fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     let (tokenizer, _) = Tokenizer::load_for(&args.tokenizer, job)?;
     let recipe = encoding_beside(&args.tokenizer)?;
-    let asked = args.blocks.asked(args.dialect.asked());
+    let asked = args.blocks.asked(args.dialect);
     if !asked.says_how() && recipe.is_none() {
         output.note(
             "note: no file says how the model writes numbers, so fixed is assumed; if that is wrong, give --dialect stripped",
@@ -138,7 +128,7 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
         None => end_beside(&args.tokenizer, &tokenizer)?,
     };
     let (tokenizer, encoding) = (Arc::new(tokenizer), asked.over(recipe.unwrap_or(Encoding::FIXED)));
-    let format = args.format.into();
+    let format = args.format;
     if format == GrammarFormat::Json && eos.is_none() {
         let remedy =
             "give --eos, or put a generation_config.json with an eos_token_id beside the tokenizer.json";

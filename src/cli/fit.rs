@@ -6,7 +6,10 @@ use super::corpus::Corpus;
 use super::help::{CONFORMERS, NUMBERS, OUTPUT, TOKENIZER};
 use super::invocation::Invocation;
 use super::output::Output;
-use super::values::{DialectOrAuto, EncodingArgs, FrameArgs, SmilesOfArgs, found, is_stdout, not_stdout};
+use super::values::{
+    DIALECTS_OR_AUTO, DialectOrAuto, EncodingArgs, FrameArgs, SmilesOfArgs, choice, found, is_stdout,
+    not_stdout,
+};
 use crate::report::fit_view::{certificate_table, classes_table, grounds, lead, refusal, short_table, table};
 use crate::report::folders::{fit_files, write_fit};
 use crate::report::format::counted;
@@ -44,7 +47,7 @@ pub(super) struct Args {
     #[command(flatten, next_help_heading = CONFORMERS)]
     frame: FrameArgs,
     /// How decimals are written: fixed, stripped, or auto, as in the corpus
-    #[arg(long, value_enum, hide_possible_values = true, default_value = "auto", help_heading = NUMBERS)]
+    #[arg(long, value_parser = choice(&DIALECTS_OR_AUTO), hide_possible_values = true, default_value = "auto", help_heading = NUMBERS)]
     dialect: DialectOrAuto,
     #[command(flatten, next_help_heading = NUMBERS)]
     blocks: EncodingArgs,
@@ -74,13 +77,7 @@ pub(super) struct Args {
 /// Fits the placeholders, writes the files and shows the result.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.tokenizer, RequiredFiles::Tokenizer)?;
-    let options = ReadOptions {
-        frame: args.frame.frame(),
-        reading: args.blocks.reading(),
-        smiles: args.smiles.source(job)?,
-        rows: args.smiles.rows()?,
-        ..ReadOptions::default()
-    };
+    let options = ReadOptions { frame: args.frame.frame, ..args.smiles.options(args.blocks.reading(), job)? };
     let corpus = Corpus::new(&args.corpus, options);
     let plan = plan(&args, job)?;
     let folder = not_stdout(args.output.as_deref());
@@ -125,7 +122,7 @@ fn plan(args: &Args, job: &Job) -> anyhow::Result<FitPlan> {
 
 /// Returns the encodings to fit for: the one that was asked for, or those of decimals that fit the corpus.
 fn encodings(args: &Args) -> EncodingChoice {
-    let asked = args.blocks.asked(args.dialect.asked());
+    let asked = args.blocks.asked(args.dialect);
     if asked.says_how() { EncodingChoice::Only(asked.over(Encoding::FIXED)) } else { EncodingChoice::Auto }
 }
 

@@ -16,9 +16,7 @@ use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
 use drift_data::shard::{FILE, Manifest, Shard};
 use drift_engine::model::{Config, Device};
-use drift_engine::runs::{
-    GeneratedTexts, JournalEntry, TextStore, check_generation, generate_shard, generate_texts,
-};
+use drift_engine::runs::{GeneratedTexts, JournalEntry, TextStore, generate_shard, generate_texts};
 
 /// Examples at the end of the help.
 pub(super) const EXAMPLES: [&str; 5] = [
@@ -101,9 +99,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
         (None, Some(journal)) => Some(manifest.begin_at::<JournalEntry>(&journal)?),
         (None, None) => None,
     };
-    let (work, finished) = begun.unzip();
-    let mut kept = TextStore::new(work, shard, finished.unwrap_or_default())?;
-    check_generation(&plan, &molecules, &mut kept)?;
+    let mut kept = TextStore::new(plan.inputs(&molecules), begun, shard)?;
     tell_kept(&kept, output);
     if let Some(shard) = shard {
         check_shards(format!("--shard {shard}"), shard.of(), &molecules)?;
@@ -130,7 +126,7 @@ pub(super) fn merge(
     targets.check(files, output)?;
     let plan = generate_plan(&args.generate, &args.running, None, Device::elsewhere, job)?;
     let molecules = told_molecules(&args.generate, &plan, job, output)?;
-    let mut kept = TextStore::merged(shards, is_partial)?;
+    let mut kept = TextStore::merged(plan.inputs(&molecules), shards, is_partial)?;
     targets.write(&generate_texts(&plan, &molecules, &mut kept, job)?, output)
 }
 

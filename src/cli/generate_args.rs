@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 
 use super::help;
 use super::shards::shard;
-use super::values::{DialectArg, EncodingArgs, SmilesOfArgs, one_of};
+use super::values::{DIALECTS, EncodingArgs, SmilesOfArgs, choice, one_of};
 use drift_core::constraint::ProcessorKind;
+use drift_core::encoding::TrailingZeros;
 use drift_data::shard::Shard;
 use drift_engine::model::{Room, Synthetic};
 use drift_engine::runs::plan::{EngineChoice, EvalPart, Generations};
@@ -42,8 +43,8 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "TOKENIZER")]
     pub tokenizer: Option<PathBuf>,
     /// How the model writes decimals [default: as its recipe or texts]
-    #[arg(long, value_name = "fixed|stripped", hide_possible_values = true, value_enum)]
-    pub dialect: Option<DialectArg>,
+    #[arg(long, value_name = "fixed|stripped", hide_possible_values = true, value_parser = choice(&DIALECTS))]
+    pub dialect: Option<TrailingZeros>,
     #[command(flatten)]
     pub blocks: EncodingArgs,
 }
@@ -180,11 +181,8 @@ pub(super) enum LpArg {
 
 /// Parses `all`, or the name of a logit processor.
 fn lp_arg() -> impl TypedValueParser<Value = LpArg> {
-    let names = ["all"].into_iter().chain(ProcessorKind::ALL.map(ProcessorKind::name));
-    PossibleValuesParser::new(names).try_map(|given| match &*given {
-        "all" => Ok(LpArg::All),
-        name => name.parse().map(LpArg::One),
-    })
+    let kinds = ProcessorKind::ALL.map(|kind| (kind.name(), LpArg::One(kind), ""));
+    choice(&[&[("all", LpArg::All, "")], &kinds[..]].concat())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

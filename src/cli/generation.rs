@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::corpus::Corpus;
-use super::device::given_up;
 use super::eval_molecules::{named, reference_note};
 use super::generate_args::{
     DtypeArg, GenerateArgs, LpArg, ModelArgs, MoleculeArgs, ProcessorArgs, RunningArgs, processors,
 };
+use super::lost_gpu::given_up;
 use super::output::Output;
 use super::skipped;
 use super::values::found;
@@ -63,7 +63,7 @@ pub(super) fn generate_plan(
         tokenizer: model.tokenizer.clone(),
         processors: processors(&args.processors.lp),
         placeholders: placeholders(&args.processors, job)?,
-        encoding: model.blocks.asked(model.dialect.map(Into::into)),
+        encoding: model.blocks.asked(model.dialect),
         generations: sampling.generations.at_least(resample.unwrap_or(1)),
         batch: running.batch as usize,
         preset: sampling.preset.clone(),
@@ -126,8 +126,7 @@ fn examples(args: &GenerateArgs, job: &Job) -> Result<Vec<PromptMolecule>, Error
 
 /// Returns how to read conformers.
 fn read_options(args: &GenerateArgs, job: &Job) -> Result<ReadOptions, Error> {
-    let smiles = args.molecules.smiles_source.source(job)?;
-    Ok(ReadOptions { rows: args.molecules.smiles_source.rows()?, ..ReadOptions::new(compared(args), smiles) })
+    args.molecules.smiles_source.options(compared(args), job)
 }
 
 /// Returns how to read conformers that texts are compared with: they keep the precision that the model's encoding cannot write.

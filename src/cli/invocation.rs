@@ -152,7 +152,11 @@ impl Invocation {
         Invocation::parse(arguments)
     }
 
-    fn parse<A: clap::Args>(arguments: Vec<String>) -> anyhow::Result<A> {
+    /// Returns the arguments of a command line.
+    ///
+    /// # Errors
+    /// If they do not parse.
+    pub(super) fn parse<A: clap::Args>(arguments: Vec<String>) -> anyhow::Result<A> {
         let command = A::augment_args(Command::new("drift"));
         let matches = command.try_get_matches_from(arguments)?;
         Ok(A::from_arg_matches(&matches)?)

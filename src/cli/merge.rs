@@ -64,7 +64,7 @@ pub(super) struct Args {
 }
 
 /// Reads the shards and finishes their command.
-pub(super) fn run(args: &Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
+pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let mut set = ShardSet::open(&args.shards)?;
     if args.dry_run {
         let progress = progress(&set)?;
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, invocation: &Invocation, job: &Job, output: &Outp
     }
     args.check(&set.manifest.verb)?;
     // Paths in the shards' command are relative to the folder where it ran; paths of this command are relative to the current folder.
-    let outputs = args.outputs()?;
+    let args = args.absolute()?;
     for folder in set.folders.values_mut() {
         *folder = absolute(folder)?;
     }
@@ -96,23 +96,10 @@ pub(super) fn run(args: &Args, invocation: &Invocation, job: &Job, output: &Outp
     std::env::set_current_dir(&manifest.folder).map_err(|e| Error::io(&manifest.folder, e))?;
     // Not only the shards: what a single run would have refused to overwrite.
     let files = invocation.files().reads_as(&Invocation::files_of(manifest)?);
-    outputs.write(manifest, shards, files, job, output)
+    args.write(manifest, shards, files, job, output)
 }
 
-/// The absolute paths of the outputs; `-` stands for stdout.
-struct MergeOutputs {
-    to: Option<PathBuf>,
-    #[cfg(feature = "generate")]
-    texts: Option<PathBuf>,
-    #[cfg(feature = "generate")]
-    molecules: Option<PathBuf>,
-    of_texts: audit::TextFiles,
-    page: Option<PathBuf>,
-    kept: Option<PathBuf>,
-    list: Option<PathBuf>,
-}
-
-impl MergeOutputs {
+impl Args {
     /// Finishes the command of the shards. `files` has the inputs.
     fn write(
         self,
@@ -122,37 +109,46 @@ impl MergeOutputs {
         job: &Job,
         output: &Output,
     ) -> anyhow::Result<()> {
-        let MergeOutputs { to, of_texts, page, kept, list, .. } = self;
+        let file = self.output.as_deref().unwrap_or(Path::new("-"));
         match (shards, &*manifest.verb) {
             #[cfg(feature = "generate")]
             (Shards::Texts(finished), "generate") => {
-                let to = to.as_deref().unwrap_or(Path::new("-"));
-                super::generate::merge(manifest, finished.of_texts(), (to, files), job, output)
+                super::generate::merge(manifest, finished.of_texts(), (file, files), job, output)
             }
             #[cfg(feature = "generate")]
             (Shards::Texts(finished), _) => {
                 let targets = super::eval_output::Targets {
-                    folder: to,
+                    folder: self.output,
                     texts: self.texts,
                     molecules: self.molecules,
                     trace: None,
-                    verdicts: of_texts.verdicts,
-                    matrix: of_texts.matrix,
+                    verdicts: self.verdicts,
+                    matrix: self.matrix,
                     energies: None,
                     cache: None,
                 };
                 super::eval::merge(manifest, finished.of_texts(), &targets, files, job, output)
             }
             (Shards::Files(parts), "mine") => {
-                mine::merge(manifest, parts, mine::MineOutputs { to, page, kept, list }, files, job, output)
+                let outputs = mine::MineOutputs {
+                    to: self.output,
+                    page: self.html,
+                    list: self.list,
+                    kept: self.drop_shared,
+                };
+                mine::merge(manifest, parts, outputs, files, job, output)
             }
             (Shards::Files(parts), "audit") => {
-                audit::merge(manifest, &parts, (to.as_deref(), of_texts), files, job, output)
+                let of_texts = audit::TextFiles {
+                    verdicts: self.verdicts,
+                    matrix: self.matrix,
+                    molecules: self.molecules,
+                    html: self.html,
+                    summary: self.summary,
+                };
+                audit::merge(manifest, &parts, (self.output.as_deref(), of_texts), files, job, output)
             }
-            (Shards::Files(parts), _) => {
-                let to = to.as_deref().unwrap_or(Path::new("-"));
-                encode::merge(manifest, &parts, (to, files), job, output)
-            }
+            (Shards::Files(parts), _) => encode::merge(manifest, &parts, (file, files), job, output),
         }
     }
 }
@@ -196,27 +192,23 @@ fn unknown(set: &ShardSet, verb: &str) -> Error {
 }
 
 impl Args {
-    fn outputs(&self) -> Result<MergeOutputs, Error> {
-        let here = |path: &PathBuf| if is_stdout(path) { Ok(path.clone()) } else { absolute(path) };
-        let here = |path: &Option<PathBuf>| path.as_ref().map(here).transpose();
-        let (verdicts, matrix) = (here(&self.verdicts)?, here(&self.matrix)?);
-        Ok(MergeOutputs {
-            to: here(&self.output)?,
-            #[cfg(feature = "generate")]
-            texts: here(&self.texts)?,
-            #[cfg(feature = "generate")]
-            molecules: here(&self.molecules)?,
-            of_texts: audit::TextFiles {
-                verdicts,
-                matrix,
-                molecules: here(&self.molecules)?,
-                html: here(&self.html)?,
-                summary: here(&self.summary)?,
-            },
-            page: here(&self.html)?,
-            kept: here(&self.drop_shared)?,
-            list: here(&self.list)?,
-        })
+    /// Returns the arguments with absolute paths; `-` stands for stdout.
+    fn absolute(mut self) -> Result<Self, Error> {
+        let paths = [
+            &mut self.output,
+            &mut self.texts,
+            &mut self.molecules,
+            &mut self.verdicts,
+            &mut self.matrix,
+            &mut self.summary,
+            &mut self.html,
+            &mut self.drop_shared,
+            &mut self.list,
+        ];
+        for path in paths.into_iter().flatten().filter(|path| !is_stdout(path)) {
+            *path = absolute(path)?;
+        }
+        Ok(self)
     }
 
     /// Refuses options for files that the shards' verb does not write.

@@ -18,7 +18,7 @@ use drift_core::run_files::RunFiles;
 use drift_data::against::against_shard;
 use drift_data::corpus::{Conformers, Files, ReadOptions};
 use drift_data::flaws::{CheckedParts, check_shard, needing_columns};
-use drift_data::mine::{MinePlan, StoredParts, mine_checked, mine_of, mine_shard};
+use drift_data::mine::{MinePlan, PutFlaws, StoredParts, mine_of, mine_shard};
 use drift_data::shard::Manifest;
 use drift_data::shard::files::MergedFiles;
 
@@ -85,9 +85,8 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
 impl Args {
     /// Returns how files are read.
     fn options(&self, job: &Job) -> Result<ReadOptions, Error> {
-        let smiles = self.smiles.source(job)?;
-        let (frame, reading) = (self.frame.frame(), self.blocks.reading().of_texts());
-        Ok(ReadOptions { frame, rows: self.smiles.rows()?, ..ReadOptions::new(reading, smiles) })
+        let reading = self.blocks.reading().of_texts();
+        Ok(ReadOptions { frame: self.frame.frame, ..self.smiles.options(reading, job)? })
     }
 }
 
@@ -175,16 +174,9 @@ fn mined(
     let spool = if to_stdout { Some(tempfile::tempdir()?) } else { None };
     let path = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output.clone());
     let mut list = list.map(AtomicFile::create).transpose()?;
-    let (report, store) = if args.check {
-        mine_checked(
-            source,
-            path.as_deref(),
-            &mut |lines| list.as_mut().map_or(Ok(()), |list| list.put(lines)),
-            job,
-        )?
-    } else {
-        mine_of(source, path.as_deref(), job)?
-    };
+    let mut put = |lines: &[u8]| list.as_mut().map_or(Ok(()), |list| list.put(lines));
+    let flaws: Option<&mut PutFlaws<'_>> = if args.check { Some(&mut put) } else { None };
+    let (report, store) = mine_of(source, path.as_deref(), flaws, job)?;
     let mut files = OutputSet::new();
     list.into_iter().for_each(|list| files.add(list));
     store.into_iter().for_each(|store| files.add(store));

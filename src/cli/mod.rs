@@ -32,6 +32,8 @@ mod generation;
 mod help;
 mod inspect;
 mod invocation;
+#[cfg(feature = "generate")]
+mod lost_gpu;
 mod merge;
 mod mine;
 mod molecule_lines;
@@ -196,7 +198,7 @@ pub fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             #[cfg(feature = "generate")]
-            device::go_on_without(&error, &output);
+            lost_gpu::go_on_without(&error, &output);
             output.error(&error);
             ExitCode::from(error.downcast_ref::<Error>().map_or(2, Error::exit_code))
         }
@@ -225,7 +227,7 @@ fn run(cli: Cli, given: (&clap::Command, &ArgMatches), output: &Output) -> anyho
         Verb::Eval(args) => eval::run(*args, &invocation, &job, output),
         #[cfg(feature = "generate")]
         Verb::Device(args) => device::run(&args, &invocation, &job, output),
-        Verb::Merge(args) => merge::run(&args, &invocation, &job, output),
+        Verb::Merge(args) => merge::run(args, &invocation, &job, output),
         #[cfg(feature = "generate")]
         Verb::Slurm(args) => slurm::run(args, &invocation, &job, output),
         #[cfg(feature = "generate")]

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::values::{in_flags, is_stdout};
+use super::values::{in_flags, is_stdout, not_stdout};
 use crate::report::Terminal;
 use drift_core::error::{Error, message, one_line, shortened_middle};
-use drift_core::io::AtomicFile;
+use drift_core::io::{AtomicFile, write_atomic};
 
 /// How results are shown.
 pub(super) struct Output {
@@ -42,6 +42,14 @@ impl Output {
     /// Prints a result as one JSON document.
     pub(super) fn document(&self, report: &impl Serialize) -> anyhow::Result<()> {
         self.text(&serde_json::to_string_pretty(report)?)
+    }
+
+    /// Writes a report to the file of `-o` as JSON. Returns whether stdout gets the report too, and so no tables.
+    pub(super) fn record(&self, to: Option<&Path>, report: &impl Serialize) -> anyhow::Result<bool> {
+        if let Some(path) = not_stdout(to) {
+            write_atomic(path, (serde_json::to_string_pretty(report)? + "\n").as_bytes())?;
+        }
+        Ok(self.json || to.is_some_and(is_stdout))
     }
 
     /// Prints clap's output: help, or the version.

@@ -110,10 +110,7 @@ pub(super) fn encodings(
     let others: Vec<Tokenizer> =
         others.iter().map(|path| Ok(Tokenizer::load_for(path, job)?.0)).collect::<Result<_, Error>>()?;
     let report = texts(files, first, job)?.encodings(others, job)?;
-    if let Some(path) = not_stdout(to) {
-        write_atomic(path, (serde_json::to_string_pretty(&report)? + "\n").as_bytes())?;
-    }
-    if output.json || to.is_some_and(is_stdout) {
+    if output.record(to, &report)? {
         return output.document(&report);
     }
     output.text(&slot_encodings(&report).render(output.terminal()))
@@ -170,13 +167,11 @@ impl AuditBySkeleton {
         if let Some(path) = verdicts {
             write_verdicts(path, &lines, output)?;
         }
-        if let Some(path) = not_stdout(to) {
-            write_atomic(path, (serde_json::to_string_pretty(&report)? + "\n").as_bytes())?;
-        }
+        let is_shown = output.record(to, &report)?;
         if verdicts.is_some_and(is_stdout) {
             return Ok(());
         }
-        if output.json || to.is_some_and(is_stdout) {
+        if is_shown {
             return output.document(&report);
         }
         skipped::tell(report.skipped, &report.skipped_records, output);

@@ -8,10 +8,10 @@ use super::corpus::Corpus;
 use super::help::{CONFORMERS, MODEL, NUMBERS, OUTPUT, RUNNING};
 use super::invocation::Invocation;
 use super::output::Output;
-use super::values::{DialectArg, EncodingArgs, FrameArgs, SmilesOfArgs, folder_alone, found};
+use super::values::{Choice, DIALECTS, EncodingArgs, FrameArgs, SmilesOfArgs, choice, folder_alone, found};
 use crate::report::train_view::train_table;
 use drift_core::checkpoint::RequiredFiles;
-use drift_core::encoding::Encoding;
+use drift_core::encoding::{Encoding, TrailingZeros};
 use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_core::tokenizer::{Tokenizer, config_beside};
@@ -39,8 +39,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "TOKENIZER", required_unless_present = "init", help_heading = MODEL)]
     tokenizer: Option<PathBuf>,
     /// The architecture of the decoder
-    #[arg(long, value_enum, value_name = "qwen3|llama", hide_possible_values = true, required_unless_present = "init", conflicts_with = "init", help_heading = MODEL)]
-    arch: Option<Arch>,
+    #[arg(long, value_parser = choice(&ARCHITECTURES), value_name = "qwen3|llama", hide_possible_values = true, required_unless_present = "init", conflicts_with = "init", help_heading = MODEL)]
+    arch: Option<Architecture>,
     /// The checkpoint to fine-tune [default: random weights]
     #[arg(long, value_name = "CHECKPOINT", help_heading = MODEL)]
     init: Option<PathBuf>,
@@ -55,8 +55,8 @@ pub(super) struct Args {
     #[command(flatten, next_help_heading = CONFORMERS)]
     frame: FrameArgs,
     /// How decimals are written
-    #[arg(long, value_enum, value_name = "fixed|stripped", hide_possible_values = true, default_value = "fixed", help_heading = NUMBERS)]
-    dialect: DialectArg,
+    #[arg(long, value_parser = choice(&DIALECTS), value_name = "fixed|stripped", hide_possible_values = true, default_value = "fixed", help_heading = NUMBERS)]
+    dialect: TrailingZeros,
     #[command(flatten, next_help_heading = NUMBERS)]
     blocks: EncodingArgs,
     #[command(flatten)]
@@ -122,8 +122,8 @@ struct ScheduleArgs {
     #[arg(long, value_name = "N", default_value_t = 100)]
     warmup: u64,
     /// The optimizer; muon is for the matrices of layers, AdamW for the rest
-    #[arg(long, value_name = "adamw|muon", hide_possible_values = true, value_enum, default_value = "adamw")]
-    optimizer: OptimizerArg,
+    #[arg(long, value_name = "adamw|muon", hide_possible_values = true, value_parser = choice(&OPTIMIZERS), default_value = "adamw")]
+    optimizer: Optimizer,
     /// Weight decay of matrices
     #[arg(long, value_name = "X", default_value_t = 0.1)]
     weight_decay: f64,
@@ -156,40 +156,17 @@ struct ScheduleArgs {
     new_rows_warmup: u64,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum OptimizerArg {
-    #[value(name = "adamw")]
-    AdamW,
-    Muon,
-}
+const OPTIMIZERS: [Choice<Optimizer>; 2] = [("adamw", Optimizer::AdamW, ""), ("muon", Optimizer::Muon, "")];
 
-impl From<OptimizerArg> for Optimizer {
-    fn from(arg: OptimizerArg) -> Self {
-        match arg {
-            OptimizerArg::AdamW => Optimizer::AdamW,
-            OptimizerArg::Muon => Optimizer::Muon,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Arch {
-    Qwen3,
-    Llama,
-}
+const ARCHITECTURES: [Choice<Architecture>; 2] =
+    [("qwen3", Architecture::Qwen3, ""), ("llama", Architecture::Llama, "")];
 
 /// Trains the model, writes the checkpoint and shows the report.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.tokenizer, RequiredFiles::Tokenizer)?;
     found(&mut args.new_tokens_of, RequiredFiles::Tokenizer)?;
     found(&mut args.init, RequiredFiles::Model)?;
-    let options = ReadOptions {
-        frame: args.frame.frame(),
-        reading: args.blocks.reading(),
-        smiles: args.smiles.source(job)?,
-        rows: args.smiles.rows()?,
-        ..ReadOptions::default()
-    };
+    let options = ReadOptions { frame: args.frame.frame, ..args.smiles.options(args.blocks.reading(), job)? };
     let corpus = Corpus::new(&args.corpus, options);
     let folder = folder_alone("-o", &args.output)?;
     invocation.files().writes_in("-o", folder, &export::WRITTEN)?.check()?;
@@ -218,7 +195,7 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
         false => Gradients::Autograd(device.inner().clone()),
     };
     let schedule = Schedule {
-        optimizer: args.schedule.optimizer.into(),
+        optimizer: args.schedule.optimizer,
         steps: args.schedule.steps,
         batch_tokens: args.schedule.batch_tokens,
         learning_rate: args.schedule.learning_rate,
@@ -234,7 +211,7 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
     let augmentation = Augmentation {
         turned: args.schedule.turn,
         noise_angstrom: args.schedule.noise,
-        frame: args.frame.frame(),
+        frame: args.frame.frame,
     };
     if augmentation.turned && augmentation.frame == Frame::FirstAtoms {
         let problem = "turns conformers out of the frame of --frame first-atoms";
@@ -250,7 +227,7 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
         schedule,
         loss,
         augmentation,
-        encoding: args.blocks.asked(Some(args.dialect.into())).over(Encoding::FIXED),
+        encoding: args.blocks.asked(Some(args.dialect)).over(Encoding::FIXED),
         seed: args.seed,
         tokenizer,
         tokenizer_json,
@@ -270,13 +247,9 @@ fn start(args: &Args, job: &Job) -> anyhow::Result<Start> {
         base.known = known.transpose()?.map(|(known, _)| known);
         return Ok(Start::Checkpoint(Box::new(base)));
     }
-    let architecture = match args.arch.context("--arch is missing")? {
-        Arch::Qwen3 => Architecture::Qwen3,
-        Arch::Llama => Architecture::Llama,
-    };
     let context = context.unwrap_or(4096);
     Ok(Start::Random(Shape {
-        architecture,
+        architecture: args.arch.context("--arch is missing")?,
         hidden,
         layers,
         heads,

@@ -8,13 +8,13 @@ use super::help::{self, CONFORMERS, NUMBERS, OUTPUT, TOKENIZER};
 use super::invocation::Invocation;
 use super::output::Output;
 use super::skeletons::{SkeletonArgs, SkeletonFiles};
-use super::values::{DialectArg, FrameArgs, SmilesOfArgs, folder_alone, found};
+use super::values::{Choice, DIALECTS, FrameArgs, SmilesOfArgs, choice, folder_alone, found};
 use crate::report::design_view::design_table;
 use crate::report::folders::{refuse_over, tokenizer_files, write_tokenizer};
 use crate::report::learned_view::learned_table;
 use crate::report::slot_view::slot_tables;
 use drift_core::checkpoint::RequiredFiles;
-use drift_core::encoding::{Encoding, EncodingRequest, Precision, Reading};
+use drift_core::encoding::{Encoding, EncodingRequest, Precision, Reading, TrailingZeros};
 use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_core::skeleton::Skeleton;
@@ -75,8 +75,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "V", group = "aim", help_heading = TOKENIZER)]
     vocab_size: Option<u32>,
     /// Whether brackets may share a token with digits (fused) or not
-    #[arg(long, value_enum, value_name = "separate|fused", hide_possible_values = true, default_value = "fused", help_heading = TOKENIZER)]
-    kind: KindArg,
+    #[arg(long, value_parser = choice(&KINDS), value_name = "separate|fused", hide_possible_values = true, default_value = "fused", help_heading = TOKENIZER)]
+    kind: SchemeKind,
     /// Give new tokens the ids of old ones: those that no text uses, or those that FILE names
     #[arg(long, value_name = "unused|FILE", conflicts_with = "vocab_size", help_heading = TOKENIZER)]
     reuse: Option<PathBuf>,
@@ -88,8 +88,8 @@ pub(super) struct Args {
         conflicts_with_all = ["dialect", "decimals"], help_heading = NUMBERS)]
     encoding: Option<Encoding>,
     /// The dialect to extend for
-    #[arg(long, value_enum, value_name = "fixed|stripped", hide_possible_values = true, default_value = "fixed", help_heading = NUMBERS)]
-    dialect: DialectArg,
+    #[arg(long, value_parser = choice(&DIALECTS), value_name = "fixed|stripped", hide_possible_values = true, default_value = "fixed", help_heading = NUMBERS)]
+    dialect: TrailingZeros,
     /// Decimals of numbers, 1 to 6; more are cut off [default: 4, and more are refused]
     #[arg(long, value_name = "N", help_heading = NUMBERS)]
     decimals: Option<Precision>,
@@ -119,22 +119,18 @@ pub(super) struct Args {
     output: PathBuf,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum KindArg {
-    /// No token joins a bracket with anything else; position templates work
-    Separate,
-    /// Tokens may join brackets with digits: the fewest tokens per block, for the automaton
-    Fused,
-}
-
-impl From<KindArg> for SchemeKind {
-    fn from(kind: KindArg) -> Self {
-        match kind {
-            KindArg::Separate => SchemeKind::Separate,
-            KindArg::Fused => SchemeKind::Fused,
-        }
-    }
-}
+const KINDS: [Choice<SchemeKind>; 2] = [
+    (
+        "separate",
+        SchemeKind::Separate,
+        "No token joins a bracket with anything else; position templates work",
+    ),
+    (
+        "fused",
+        SchemeKind::Fused,
+        "Tokens may join brackets with digits: the fewest tokens per block, for the automaton",
+    ),
+];
 
 /// Designs or learns the tokenizer, checks it, writes the files and shows the report.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
@@ -143,13 +139,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     if args.skeletons.files().is_some() {
         invocation.refuse_beside("--skeleton", &BESIDE_SKELETON)?;
     }
-    let options = ReadOptions {
-        frame: args.frame.frame(),
-        reading: reading(&args),
-        smiles: args.smiles.source(job)?,
-        rows: args.smiles.rows()?,
-        ..ReadOptions::default()
-    };
+    let options = ReadOptions { frame: args.frame.frame, ..args.smiles.options(reading(&args), job)? };
     let corpus = Corpus::new(&args.corpus, options);
     let request = request(&args)?;
     request.check()?;
@@ -174,7 +164,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
 
 /// Returns how the corpus is read.
 fn reading(args: &Args) -> Reading {
-    let (zeros, precision) = (Some(args.dialect.into()), args.decimals);
+    let (zeros, precision) = (Some(args.dialect), args.decimals);
     let asked = EncodingRequest { encoding: args.encoding, zeros, precision, spaces: None };
     let reading = asked.reading(Encoding::FIXED);
     // For bins and codes, a corpus with other coordinates is converted.
@@ -208,7 +198,7 @@ fn request(args: &Args) -> anyhow::Result<TokenizerRequest> {
     };
     Ok(TokenizerRequest {
         goal,
-        kind: args.kind.into(),
+        kind: args.kind,
         range: Range::new(args.range)?,
         reading: reading(args),
         fewest_decimals: args.fewest_decimals.map(usize::from),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::CommandFactory;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::help;
 use drift_core::checkpoint::{RequiredFiles, locate};
@@ -14,44 +14,23 @@ use drift_core::error::Error;
 use drift_core::job::Job;
 use drift_data::audit::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use drift_data::corpus::names::{ColumnChoice, whole_smiles};
-use drift_data::corpus::{Frame, Names, OpenStereo, RowFilter, SmilesSource};
+use drift_data::corpus::{Frame, Names, OpenStereo, ReadOptions, RowFilter, SmilesSource};
 
 /// How numbers are written.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub(super) enum DialectArg {
-    /// All decimals: four, or as many as --decimals says
-    Fixed,
-    /// Without trailing zeros and a trailing point
-    Stripped,
-}
+pub(super) const DIALECTS: [Choice<TrailingZeros>; 2] = [
+    ("fixed", TrailingZeros::Kept, "All decimals: four, or as many as --decimals says"),
+    ("stripped", TrailingZeros::Removed, "Without trailing zeros and a trailing point"),
+];
 
-impl From<DialectArg> for TrailingZeros {
-    fn from(asked: DialectArg) -> Self {
-        match asked {
-            DialectArg::Fixed => TrailingZeros::Kept,
-            DialectArg::Stripped => TrailingZeros::Removed,
-        }
-    }
-}
+/// Whether trailing zeros are kept or removed; `None` where the data decide.
+pub(super) type DialectOrAuto = Option<TrailingZeros>;
 
 /// How numbers are written, or `auto`, which takes it from the data.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub(super) enum DialectOrAuto {
-    Fixed,
-    Stripped,
-    Auto,
-}
-
-impl DialectOrAuto {
-    /// Returns whether trailing zeros are kept or removed; `None` where the data decide.
-    pub(super) fn asked(self) -> Option<TrailingZeros> {
-        match self {
-            DialectOrAuto::Fixed => Some(TrailingZeros::Kept),
-            DialectOrAuto::Stripped => Some(TrailingZeros::Removed),
-            DialectOrAuto::Auto => None,
-        }
-    }
-}
+pub(super) const DIALECTS_OR_AUTO: [Choice<DialectOrAuto>; 3] = [
+    ("fixed", Some(TrailingZeros::Kept), ""),
+    ("stripped", Some(TrailingZeros::Removed), ""),
+    ("auto", None, ""),
+];
 
 /// How coordinates are written.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -63,14 +42,8 @@ pub(super) struct EncodingArgs {
     #[arg(long, value_name = "N")]
     decimals: Option<Precision>,
     /// What separates the numbers of a block [default: comma]
-    #[arg(long, value_name = "comma|space", hide_possible_values = true, value_enum)]
-    separator: Option<SeparatorArg>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum SeparatorArg {
-    Comma,
-    Space,
+    #[arg(id = "separator", long, value_name = "comma|space", hide_possible_values = true, value_parser = choice(&[("comma", false, ""), ("space", true, "")]))]
+    spaces: Option<bool>,
 }
 
 impl EncodingArgs {
@@ -81,8 +54,7 @@ impl EncodingArgs {
 
     /// Returns the encoding that was asked for, with trailing zeros kept or removed.
     pub(super) fn asked(self, zeros: Option<TrailingZeros>) -> EncodingRequest {
-        let spaces = self.separator.map(|separator| separator == SeparatorArg::Space);
-        EncodingRequest { encoding: self.encoding, zeros, precision: self.decimals, spaces }
+        EncodingRequest { encoding: self.encoding, zeros, precision: self.decimals, spaces: self.spaces }
     }
 }
 
@@ -90,20 +62,24 @@ impl EncodingArgs {
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct FrameArgs {
     /// The frame to turn conformers into: keep, principal or first-atoms
-    #[arg(long, value_name = "FRAME", hide_possible_values = true, value_enum, default_value = "keep")]
-    frame: FrameArg,
+    #[arg(long, value_name = "FRAME", hide_possible_values = true, value_parser = choice(&FRAMES), default_value = "keep")]
+    pub frame: Frame,
 }
 
-/// The frame of coordinates.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum FrameArg {
-    /// As in the file
-    Keep,
-    /// The centre of mass at the origin, the principal axes on x (longest), y and z
-    Principal,
-    /// The first heavy atom of the text at the origin, the second on x, the next one off their line in the plane of x and y
-    FirstAtoms,
-}
+/// The frames of coordinates.
+const FRAMES: [Choice<Frame>; 3] = [
+    ("keep", Frame::Keep, "As in the file"),
+    (
+        "principal",
+        Frame::Principal,
+        "The centre of mass at the origin, the principal axes on x (longest), y and z",
+    ),
+    (
+        "first-atoms",
+        Frame::FirstAtoms,
+        "The first heavy atom of the text at the origin, the second on x, the next one off their line in the plane of x and y",
+    ),
+];
 
 /// The options for the SMILES of molecules whose files have no text.
 #[derive(Debug, Clone, clap::Args)]
@@ -121,8 +97,8 @@ pub(super) struct SmilesArgs {
     #[arg(long, value_name = "COLUMN")]
     smiles_column: Option<String>,
     /// Conformers whose SMILES leaves their stereo open
-    #[arg(long, value_name = "keep|skip", hide_possible_values = true, value_enum, default_value = "keep")]
-    open_stereo: OpenStereoArg,
+    #[arg(long, value_name = "keep|skip", hide_possible_values = true, value_parser = choice(&OPEN_STEREO), default_value = "keep")]
+    open_stereo: OpenStereo,
     #[command(flatten)]
     rows: RowArgs,
 }
@@ -142,17 +118,19 @@ impl RowArgs {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum OpenStereoArg {
-    /// Take them as the molecule of the SMILES, and count them
-    Keep,
-    /// Skip them
-    Skip,
-}
+const OPEN_STEREO: [Choice<OpenStereo>; 2] = [
+    ("keep", OpenStereo::Keep, "Take them as the molecule of the SMILES, and count them"),
+    ("skip", OpenStereo::Skip, "Skip them"),
+];
 
 impl SmilesArgs {
-    /// Returns the source of SMILES, with the names of a file if one was given.
-    pub(super) fn source(&self, names: Option<&Path>, job: &Job) -> Result<SmilesSource, Error> {
+    /// Returns how files are read, with SMILES by the names of a file if one was given.
+    pub(super) fn options(
+        &self,
+        reading: Reading,
+        names: Option<&Path>,
+        job: &Job,
+    ) -> Result<ReadOptions, Error> {
         // A value that is not a file may be a SMILES.
         let whole = names.filter(|path| !path.exists()).and_then(Path::to_str).and_then(whole_smiles);
         let columns = ColumnChoice {
@@ -161,23 +139,15 @@ impl SmilesArgs {
         };
         let names = names.filter(|_| whole.is_none());
         let names = names.map(|path| Names::with_columns(path, &columns, job)).transpose()?.map(Arc::new);
-        let open_stereo = match self.open_stereo {
-            OpenStereoArg::Keep => OpenStereo::Keep,
-            OpenStereoArg::Skip => OpenStereo::Skip,
-        };
-        Ok(SmilesSource {
+        let smiles = SmilesSource {
             names,
             whole: whole.map(Into::into),
             property: self.property.as_deref().map(Into::into),
             name_property: self.name_property.as_deref().map(Into::into),
-            open_stereo,
+            open_stereo: self.open_stereo,
             ..SmilesSource::default()
-        })
-    }
-
-    /// Returns which rows are read.
-    pub(super) fn rows(&self) -> Result<RowFilter, Error> {
-        self.rows.filter()
+        };
+        Ok(ReadOptions { rows: self.rows.filter()?, ..ReadOptions::new(reading, smiles) })
     }
 }
 
@@ -191,17 +161,6 @@ pub(super) struct SmilesOfArgs {
     smiles: SmilesArgs,
 }
 
-impl FrameArgs {
-    /// Returns the frame that was asked for.
-    pub(super) fn frame(self) -> Frame {
-        match self.frame {
-            FrameArg::Keep => Frame::Keep,
-            FrameArg::Principal => Frame::Principal,
-            FrameArg::FirstAtoms => Frame::FirstAtoms,
-        }
-    }
-}
-
 impl SmilesOfArgs {
     /// Returns the first of its options that was given, for a command without conformers to refuse.
     pub(super) fn given(&self) -> Option<&'static str> {
@@ -212,20 +171,15 @@ impl SmilesOfArgs {
             ("--name-property", smiles.name_property.is_some()),
             ("--name-column", smiles.name_column.is_some()),
             ("--smiles-column", smiles.smiles_column.is_some()),
-            ("--open-stereo", smiles.open_stereo != OpenStereoArg::Keep),
+            ("--open-stereo", smiles.open_stereo != OpenStereo::Keep),
             ("--where", !smiles.rows.conditions.is_empty()),
         ];
         options.into_iter().find(|option| option.1).map(|option| option.0)
     }
 
-    /// Returns the source of SMILES that was asked for.
-    pub(super) fn source(&self, job: &Job) -> Result<SmilesSource, Error> {
-        self.smiles.source(self.smiles_of.as_deref(), job)
-    }
-
-    /// Returns which rows are read.
-    pub(super) fn rows(&self) -> Result<RowFilter, Error> {
-        self.smiles.rows()
+    /// Returns how files are read.
+    pub(super) fn options(&self, reading: Reading, job: &Job) -> Result<ReadOptions, Error> {
+        self.smiles.options(reading, self.smiles_of.as_deref(), job)
     }
 }
 
@@ -255,16 +209,28 @@ pub(super) fn thresholds(asked: &[f64]) -> Vec<f64> {
     all
 }
 
-/// Parses the name of one of the values in `all`.
-pub(super) fn one_of<T: Copy + Send + Sync>(
-    all: &'static [T],
-    name: fn(T) -> &'static str,
-) -> impl TypedValueParser<Value = T> {
-    let names = PossibleValuesParser::new(all.iter().map(|one| name(*one)));
-    names.try_map(move |given| {
-        let found = all.iter().copied().find(|one| name(*one) == given);
-        found.ok_or_else(|| format!("there is no `{given}`"))
+/// A value with its name on the command line, and what completions of the shell say of it; may be empty.
+pub(super) type Choice<T> = (&'static str, T, &'static str);
+
+/// Parses the name of one of these values.
+pub(super) fn choice<T: Copy + Send + Sync + 'static>(
+    all: &[Choice<T>],
+) -> impl TypedValueParser<Value = T> + use<T> {
+    let all = all.to_vec();
+    let help = |help: &'static str| Some(help).filter(|help| !help.is_empty());
+    let values = all.iter().map(|choice| PossibleValue::new(choice.0).help(help(choice.2)));
+    PossibleValuesParser::new(values).try_map(move |given| {
+        let found = all.iter().find(|choice| choice.0 == given);
+        found.map(|choice| choice.1).ok_or_else(|| format!("there is no `{given}`"))
     })
+}
+
+/// Parses the name of one of the values in `all`.
+pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> + use<T> {
+    choice(&all.iter().map(|one| (name(*one), *one, "")).collect::<Vec<_>>())
 }
 
 /// Replaces models or tokenizers, given as paths or names, by their locations.

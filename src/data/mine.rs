@@ -72,52 +72,25 @@ const CHUNK: usize = 512;
 /// The errors of [`corpus::read`](crate::corpus::read()), or if the store cannot be written, or if this drift was built without
 /// HDF5 and a store is requested. No store is left then.
 pub fn mine(plan: &MinePlan, job: &Job) -> Result<MineReport> {
-    let (report, store) = mine_uncommitted(plan, job)?;
+    let files = Files { inputs: plan.inputs.clone(), options: plan.options.clone() };
+    let (report, store) = mine_of(&files, plan.store.as_deref(), None, job)?;
     store.map_or(Ok(()), AtomicFile::commit)?;
     Ok(report)
-}
-
-/// Reads, counts and stores conformers like [`mine`], but returns the complete store before it gets its name, for callers who write
-/// other files together with it.
-///
-/// # Errors
-/// The errors of [`mine`].
-pub(crate) fn mine_uncommitted(plan: &MinePlan, job: &Job) -> Result<(MineReport, Option<AtomicFile>)> {
-    let files = Files { inputs: plan.inputs.clone(), options: plan.options.clone() };
-    mine_of(&files, plan.store.as_deref(), job)
-}
-
-/// Reads, counts and stores the conformers of any source; returns the complete store before it gets its name.
-///
-/// # Errors
-/// The errors of [`mine`].
-pub fn mine_of(
-    source: &dyn Conformers,
-    store: Option<&Path>,
-    job: &Job,
-) -> Result<(MineReport, Option<AtomicFile>)> {
-    mined(source, store, None, job)
 }
 
 /// Receives the lines of a list, in order.
 pub type PutFlaws<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;
 
-/// Mines like [`mine_of`], and also checks the corpus ([`flaws`](crate::flaws)): it is read a second time, and a line for each flaw
-/// goes to `list`. The source must give the columns of [`flaws::COLUMNS`](crate::flaws::COLUMNS).
+/// Reads, counts and stores the conformers of any source like [`mine`], but returns the complete store before it gets its name, for
+/// callers who write other files together with it.
+///
+/// With a list it also checks the corpus ([`flaws`](crate::flaws)): it is read a second time, and a line for each flaw goes to `list`.
+/// The source must then give the columns of [`flaws::COLUMNS`](crate::flaws::COLUMNS).
 ///
 /// # Errors
-/// The errors of [`mine`]; also if the source can be read only once, has changed when it is read again, or has more than 2³²
-/// conformers, and those of `list`.
-pub fn mine_checked(
-    source: &dyn Conformers,
-    store: Option<&Path>,
-    list: &mut PutFlaws<'_>,
-    job: &Job,
-) -> Result<(MineReport, Option<AtomicFile>)> {
-    mined(source, store, Some(list), job)
-}
-
-fn mined(
+/// The errors of [`mine`]; with a list also if the source can be read only once, has changed when it is read again, or has more than
+/// 2³² conformers, and those of `list`.
+pub fn mine_of(
     source: &dyn Conformers,
     store: Option<&Path>,
     list: Option<&mut PutFlaws<'_>>,

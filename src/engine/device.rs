@@ -164,7 +164,8 @@ fn speeds(
     let own = &plan.run;
     let generate = GeneratePlan { models: vec![model.clone()], engine, device, ..own.generate.clone() };
     let run = EvalPlan { generate, ..own.clone() };
-    let evaluation = evaluate(&run, molecules, &mut TextStore::new(None, None, Vec::new())?, job)?;
+    let mut kept = TextStore::new(run.generate.inputs(molecules), None, None)?;
+    let evaluation = evaluate(&run, molecules, &mut kept, job)?;
     if evaluation.report.interrupted {
         return Err(Error::Interrupted);
     }

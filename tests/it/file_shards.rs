@@ -246,7 +246,7 @@ fn what_is_stopped_at_any_moment_goes_on_to_the_same_bytes() {
     let merged = parts("mined");
     assert_eq!(merged.parts.len(), 14);
     let source = StoredParts { parts: merged, reading: Reading::default() };
-    let (report, store) = mine_of(&source, Some(&at("merged.h5")), &job).unwrap();
+    let (report, store) = mine_of(&source, Some(&at("merged.h5")), None, &job).unwrap();
     store.unwrap().commit().unwrap();
     let whole = mine(&MinePlan { store: Some(at("whole.h5")), ..mined }, &job).unwrap();
     assert!(folder.read("merged.h5") == folder.read("whole.h5"));

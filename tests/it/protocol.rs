@@ -166,7 +166,7 @@ fn references_that_cannot_be_used_are_told_apart() {
     with("missing.sdf").refused_for("missing.sdf");
     eval(&folder, &["--corpus", "bare.xyz"])
         .refused_for("none of its 1 conformers has its atoms in the order");
-    eval(&folder, &["--smiles", "some.smi", "--generations", "2k"]).refused_for("--generations 2k: ");
+    eval(&folder, &["--smiles", "some.smi", "--generations", "2k"]).refused_for("--generations: ");
     eval(&folder, &["--smiles", "some.smi", "--likelihood"]).refused_for("--likelihood: ");
     eval(&folder, &["--molecules", "lines.txt"]).refused_for("--molecules lines.txt: ");
     for usage in

@@ -1,6 +1,7 @@
 //! Refuses definitions whose texts could not be read back, or whose numbers cannot hold coordinates. Each message begins with the
 //! field of `drift.encoding/1` that is to be changed.
 
+use super::decimal_text::is_of_number;
 use super::definition::{Definition, NumberFormat, Slots};
 
 impl Definition {
@@ -93,7 +94,6 @@ impl Definition {
 
 /// Refuses text around numbers that looks like a part of a number, an atom, a tag or a special token of a tokenizer.
 fn check_delimiter(field: &str, text: &str) -> Result<(), String> {
-    let is_of_number = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
     let is_printable = |byte: u8| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n');
     let problem = if text.len() > 16 {
         "it is longer than 16 characters"

@@ -76,6 +76,11 @@ pub fn scan_prefix(text: &[u8]) -> NumberPrefix {
     NumberPrefix { negative, integer_digits, point, decimals, trailing_zeros, length, rest }
 }
 
+/// Returns whether a decimal number may have this byte: a digit, the sign or the point.
+pub const fn is_of_number(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'-' | b'.')
+}
+
 /// Returns the number of digits at the start of a text.
 fn count_digits(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()

@@ -41,7 +41,7 @@ use std::sync::{Mutex, PoisonError};
 pub use block::{BlockError, Progress, is_three_numbers};
 pub use completions::ValueRange;
 pub use decimal::{DecimalForms, Fixed, Precision, TrailingZeros};
-pub use decimal_text::{NumberError, NumberPrefix, scan_prefix};
+pub use decimal_text::{NumberError, NumberPrefix, is_of_number, scan_prefix};
 pub use definition::{Definition, IntegersBelow, NumberFormat, Slots};
 pub use dfa::{Dfa, DfaState};
 pub use names::{ENCODING_FORMS, EncodingForm, EncodingRequest};

@@ -23,11 +23,10 @@ pub use json::{BoundedJson, FoldSeed, JsonFold, JsonPart};
 pub use lines::{BoundedLine, BoundedLines, LineEnds};
 pub use output::{AtomicFile, OutputSet, absolute, write_atomic};
 pub(crate) use output::{check_file, check_folder};
-pub use packed::{Compression, DecompressedStream, UnsupportedKind, decompressed, is_zip};
+pub use packed::{Compression, UnsupportedKind, decompressed, is_zip};
 pub use packing::{PackedFile, pack, unpack};
 pub use place::FilePlace;
 pub(crate) use place::place_in;
-pub use utf16::Utf8;
 
 use crate::job::InputHash;
 

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::GzDecoder;
 
-use super::utf16::{Utf8, utf8};
+use super::utf16::utf8;
 
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -37,66 +37,25 @@ impl Compression {
 ///
 /// # Errors
 /// If its first bytes cannot be read, or the decoder cannot be created.
-pub fn decompressed<R: BufRead>(mut inner: R) -> io::Result<Utf8<DecompressedStream<R>>> {
+pub fn decompressed<'r, R: BufRead + 'r>(mut inner: R) -> io::Result<Box<dyn BufRead + 'r>> {
     let mut start = Vec::new();
     // A single `fill_buf` may end within the mark.
     inner.by_ref().take(PACKED_MAGIC_BYTES as u64).read_to_end(&mut start)?;
     let compression = Compression::of(&start);
     let whole = io::Cursor::new(start).chain(inner);
-    utf8(match compression {
-        None => DecompressedStream::Plain(whole),
-        Some(Compression::Gzip) => {
-            DecompressedStream::Gzip(Box::new(BufReader::with_capacity(BUFFER_BYTES, Gzip::new(whole))))
-        }
+    match compression {
+        None => utf8(whole),
+        Some(Compression::Gzip) => utf8(BufReader::with_capacity(BUFFER_BYTES, Gzip::new(whole))),
         Some(Compression::Zstd) => {
             let decoder = Zstd(zstd::stream::read::Decoder::with_buffer(whole)?);
-            DecompressedStream::Zstd(BufReader::with_capacity(BUFFER_BYTES, decoder))
+            utf8(BufReader::with_capacity(BUFFER_BYTES, decoder))
         }
-    })
-}
-
-/// A stream whose first bytes were looked at.
-type PeekedStream<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
-
-/// The content of a stream, decompressed if it was compressed.
-pub enum DecompressedStream<R: BufRead> {
-    /// Not compressed.
-    Plain(PeekedStream<R>),
-    /// The content of gzip.
-    Gzip(Box<BufReader<Gzip<PeekedStream<R>>>>),
-    /// The content of zstd.
-    Zstd(BufReader<Zstd<PeekedStream<R>>>),
-}
-
-impl<R: BufRead> DecompressedStream<R> {
-    fn inner(&mut self) -> &mut dyn BufRead {
-        match self {
-            DecompressedStream::Plain(reader) => reader,
-            DecompressedStream::Gzip(reader) => reader,
-            DecompressedStream::Zstd(reader) => reader,
-        }
-    }
-}
-
-impl<R: BufRead> Read for DecompressedStream<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        self.inner().read(out)
-    }
-}
-
-impl<R: BufRead> BufRead for DecompressedStream<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.inner().fill_buf()
-    }
-
-    fn consume(&mut self, n: usize) {
-        self.inner().consume(n);
     }
 }
 
 /// The members of a gzip file. Zeros behind a member are padding, as for the gzip program and Python: tapes and object stores fill
 /// whole blocks. Anything else there is an error.
-pub struct Gzip<R> {
+struct Gzip<R> {
     /// `None` behind the end.
     member: Option<GzDecoder<R>>,
 }
@@ -138,7 +97,7 @@ fn next_member<R: BufRead>(mut inner: R) -> io::Result<Option<GzDecoder<R>>> {
 }
 
 /// The frames of a zstd file.
-pub struct Zstd<R: BufRead>(zstd::stream::read::Decoder<'static, R>);
+struct Zstd<R: BufRead>(zstd::stream::read::Decoder<'static, R>);
 
 impl<R: BufRead> Read for Zstd<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
@@ -162,57 +121,27 @@ pub struct UnsupportedKind {
     pub remedy: &'static str,
 }
 
-/// The kinds of [`UnsupportedKind`] by the first bytes of a file. None of them is text: a title of SDF may begin with `PAR1`. Sources: the
+/// The first bytes of the kinds of [`UnsupportedKind`], their names and what to do with them. None of the bytes is text: a title of SDF may begin with `PAR1`. Sources: the
 /// formats' own descriptions, and the list of `file` (libmagic).
-const UNREAD: [(&[u8], UnsupportedKind); 14] = [
-    (ZIP, UnsupportedKind { name: "a zip archive", remedy: "unpack it first, for example with `unzip`" }),
-    (
-        b"PK\x05\x06",
-        UnsupportedKind { name: "an empty zip archive", remedy: "check that this is the right file" },
-    ),
-    (
-        b"7z\xbc\xaf\x27\x1c",
-        UnsupportedKind { name: "a 7z archive", remedy: "unpack it first, for example with `7z x`" },
-    ),
-    (
-        b"\xfd7zXZ\0",
-        UnsupportedKind { name: "an xz file", remedy: "unpack it first, for example with `xz -d`" },
-    ),
-    (b"]\0\0", UnsupportedKind { name: "an lzma file", remedy: "unpack it first, for example with `xz -d`" }),
-    (
-        b"LZIP\x01",
-        UnsupportedKind { name: "an lzip file", remedy: "unpack it first, for example with `lzip -d`" },
-    ),
-    (
-        b"\x04\x22\x4d\x18",
-        UnsupportedKind { name: "an lz4 file", remedy: "unpack it first, for example with `lz4 -d`" },
-    ),
-    (
-        b"Rar!\x1a\x07",
-        UnsupportedKind { name: "a rar archive", remedy: "unpack it first, for example with `unrar x`" },
-    ),
-    (
-        b"\x1f\x9d",
-        UnsupportedKind { name: "a file of compress", remedy: "unpack it first, for example with `gzip -d`" },
-    ),
-    (b"\xff\x06\0\0sNaPpY", UnsupportedKind { name: "a snappy file", remedy: "unpack it first" }),
-    (
-        b"PAR1\x15",
-        UnsupportedKind {
-            name: "a Parquet file",
-            remedy: "write it as CSV or JSON Lines, for example with `to_csv` of pandas",
-        },
-    ),
-    (
-        b"ARROW1\0\0",
-        UnsupportedKind {
-            name: "an Arrow file",
-            remedy: "write it as CSV or JSON Lines, for example with `to_csv` of pandas",
-        },
-    ),
-    (b"SQLite format 3\0", UnsupportedKind { name: "an SQLite database", remedy: "export its table as CSV" }),
-    (b"MSCF\0\0\0\0", UnsupportedKind { name: "a cabinet archive", remedy: "unpack it first" }),
+const UNREAD: [(&[u8], &str, &str); 14] = [
+    (ZIP, "a zip archive", "unpack it first, for example with `unzip`"),
+    (b"PK\x05\x06", "an empty zip archive", "check that this is the right file"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it first, for example with `7z x`"),
+    (b"\xfd7zXZ\0", "an xz file", "unpack it first, for example with `xz -d`"),
+    (b"]\0\0", "an lzma file", "unpack it first, for example with `xz -d`"),
+    (b"LZIP\x01", "an lzip file", "unpack it first, for example with `lzip -d`"),
+    (b"\x04\x22\x4d\x18", "an lz4 file", "unpack it first, for example with `lz4 -d`"),
+    (b"Rar!\x1a\x07", "a rar archive", "unpack it first, for example with `unrar x`"),
+    (b"\x1f\x9d", "a file of compress", "unpack it first, for example with `gzip -d`"),
+    (b"\xff\x06\0\0sNaPpY", "a snappy file", "unpack it first"),
+    (b"PAR1\x15", "a Parquet file", TO_CSV),
+    (b"ARROW1\0\0", "an Arrow file", TO_CSV),
+    (b"SQLite format 3\0", "an SQLite database", "export its table as CSV"),
+    (b"MSCF\0\0\0\0", "a cabinet archive", "unpack it first"),
 ];
+
+/// What to do with a table that drift does not read.
+const TO_CSV: &str = "write it as CSV or JSON Lines, for example with `to_csv` of pandas";
 
 /// The first bytes of a zip archive that is not empty.
 const ZIP: &[u8] = b"PK\x03\x04";
@@ -221,12 +150,11 @@ impl UnsupportedKind {
     /// Returns the kind of a file that begins with `prefix`; `None` for any other file, also for one that drift reads.
     pub fn of(prefix: &[u8]) -> Option<Self> {
         if is_bzip2(prefix) {
-            return Some(UnsupportedKind {
-                name: "a bzip2 file",
-                remedy: "unpack it first, for example with `bzip2 -d`",
-            });
+            let remedy = "unpack it first, for example with `bzip2 -d`";
+            return Some(UnsupportedKind { name: "a bzip2 file", remedy });
         }
-        UNREAD.iter().find(|(magic, _)| prefix.starts_with(magic)).map(|(_, kind)| *kind)
+        let (_, name, remedy) = *UNREAD.iter().find(|(magic, ..)| prefix.starts_with(magic))?;
+        Some(UnsupportedKind { name, remedy })
     }
 
     /// Returns the error of a file of this kind.

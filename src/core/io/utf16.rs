@@ -24,52 +24,19 @@ impl ByteOrder {
     }
 }
 
-/// A stream whose text is UTF-8, whatever it was before.
-pub enum Utf8<R> {
-    /// Not UTF-16.
-    Unchanged(R),
-    /// Decoded.
-    Utf16(Utf16<R>),
-}
-
 /// `inner` as UTF-8 if it begins like UTF-16 text; otherwise unchanged.
 ///
 /// # Errors
 /// If its first bytes cannot be read.
-pub(super) fn utf8<R: BufRead>(mut inner: R) -> io::Result<Utf8<R>> {
+pub(super) fn utf8<'r, R: BufRead + 'r>(mut inner: R) -> io::Result<Box<dyn BufRead + 'r>> {
     Ok(match ByteOrder::of(inner.fill_buf()?) {
-        Some(order) => Utf8::Utf16(Utf16 { inner, order, high: None, decoded: String::new(), taken: 0 }),
-        None => Utf8::Unchanged(inner),
+        Some(order) => Box::new(Utf16 { inner, order, high: None, decoded: String::new(), taken: 0 }),
+        None => Box::new(inner),
     })
 }
 
-impl<R: BufRead> Read for Utf8<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Utf8::Unchanged(reader) => reader.read(out),
-            Utf8::Utf16(reader) => reader.read(out),
-        }
-    }
-}
-
-impl<R: BufRead> BufRead for Utf8<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        match self {
-            Utf8::Unchanged(reader) => reader.fill_buf(),
-            Utf8::Utf16(reader) => reader.fill_buf(),
-        }
-    }
-
-    fn consume(&mut self, amount: usize) {
-        match self {
-            Utf8::Unchanged(reader) => reader.consume(amount),
-            Utf8::Utf16(reader) => reader.consume(amount),
-        }
-    }
-}
-
 /// Decodes UTF-16. Surrogates without a partner become the replacement character.
-pub struct Utf16<R> {
+struct Utf16<R> {
     inner: R,
     order: ByteOrder,
     /// The first half of a character outside the basic plane whose second half has not been read.

@@ -1,6 +1,8 @@
 //! A generated text as a line of a file: what `drift generate` writes, and `drift eval --texts` without the cost.
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 use drift_core::constraint::ProcessorKind;
 use drift_core::encoding::Encoding;
@@ -84,40 +86,17 @@ pub struct TextCost {
     pub backtracks: Option<u32>,
 }
 
-/// The fields of [`TextCost`], of which a line may have none.
-#[derive(Deserialize)]
-struct CostFields {
-    end: Option<End>,
-    tokens: Option<u64>,
-    forced_tokens: Option<u64>,
-    log_probability: Option<f64>,
-    log_allowed: Option<f64>,
-    seconds: Option<f64>,
-    cpu_seconds: Option<f64>,
-    truncated_blocks: Option<Box<[usize]>>,
-    dead_ends: Option<u32>,
-    backtracks: Option<u32>,
-}
+/// The fields of [`TextCost`] that a line has either all or none of.
+const OF_EVERY_COST: [&str; 4] = ["end", "tokens", "forced_tokens", "seconds"];
 
 /// Reads the cost of a line that has one. serde's own reading of a flattened option takes a damaged cost for none.
 fn cost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TextCost>, D::Error> {
-    let fields = CostFields::deserialize(deserializer)?;
-    let CostFields { log_probability, log_allowed, cpu_seconds, truncated_blocks, .. } = fields;
-    match (fields.end, fields.tokens, fields.forced_tokens, fields.seconds) {
-        (Some(end), Some(tokens), Some(forced_tokens), Some(seconds)) => Ok(Some(TextCost {
-            end,
-            tokens,
-            forced_tokens,
-            log_probability,
-            log_allowed,
-            seconds,
-            cpu_seconds,
-            truncated_blocks,
-            dead_ends: fields.dead_ends,
-            backtracks: fields.backtracks,
-        })),
-        (None, None, None, None) => Ok(None),
-        _ => Err(serde::de::Error::custom("some of `end`, `tokens`, `forced_tokens`, `seconds` are missing")),
+    let fields = Map::<String, Value>::deserialize(deserializer)?;
+    let known = OF_EVERY_COST.iter().filter(|name| fields.get(**name).is_some_and(|value| !value.is_null()));
+    match known.count() {
+        0 => Ok(None),
+        4 => serde_json::from_value(fields.into()).map(Some).map_err(D::Error::custom),
+        _ => Err(D::Error::custom("some of `end`, `tokens`, `forced_tokens`, `seconds` are missing")),
     }
 }
 

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess};
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 
 use super::fields::{
     self, ANY_TEXTS_SCHEMA, ENCODING_FIELD, ISOMERS_FIELD, LABEL_FIELD, POOL_FIELDS, PREDICTION_FIELD,
@@ -224,11 +224,6 @@ impl<'de> JsonFold<'de> for AnyRow {
     fn part<E>(self, part: JsonPart<'_>) -> Result<Row<'de>, E> {
         let JsonPart::Text(text) = part else { return Ok(Row::default()) };
         Ok(Row { others: vec![(Cow::Borrowed(""), Cow::Owned(text.to_owned()))], ..Row::default() })
-    }
-
-    fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Row<'de>, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Row::default())
     }
 
     fn object<A: MapAccess<'de>>(self, map: A) -> Result<Row<'de>, A::Error> {

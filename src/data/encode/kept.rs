@@ -9,7 +9,7 @@ use crate::corpus::{
 };
 use crate::flaws::{DUPLICATE_ANGSTROM, FlawKind, JudgePass, KeyPass, PlaceCounter, RowPlace};
 use crate::parameter;
-use crate::shard::files::FilesSummary;
+use crate::shard::files::{FilesSummary, add_counts};
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 
@@ -53,13 +53,10 @@ impl EncodedFiles<'_> {
         if let Some(before) = drop.and_then(|drop| drop.before) {
             summary.refuse_if_changed(&before)?;
         }
-        for (reason, count) in left_out.by_reason {
-            *skipped_by_reason.entry(reason).or_default() += count;
-        }
+        add_counts(&mut skipped_by_reason, left_out.by_reason);
         summary.skip_read(left_out.count, left_out.records);
-        let beside = self.options.smiles.names.iter().map(|names| names.source.clone()).collect();
-        let (records, dropped) = (summary.conformers, left_out.by_kind);
-        Ok(FilesSummary { records, summary, skipped_by_reason, dropped, beside, ..FilesSummary::default() })
+        let dropped = left_out.by_kind;
+        Ok(FilesSummary { skipped_by_reason, dropped, ..FilesSummary::new(summary, self.options) })
     }
 
     /// Prepares to leave conformers out; `None` if all are encoded. Duplicates take a first pass over the files.

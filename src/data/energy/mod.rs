@@ -44,15 +44,14 @@ pub enum EnergyUnit {
     Hartree,
 }
 
-impl EnergyUnit {
-    /// All units, with the names that users give them.
-    pub const ALL: [(EnergyUnit, &str); 4] = [
-        (EnergyUnit::KcalPerMol, "kcal/mol"),
-        (EnergyUnit::KjPerMol, "kJ/mol"),
-        (EnergyUnit::ElectronVolt, "eV"),
-        (EnergyUnit::Hartree, "hartree"),
-    ];
+drift_core::named!(EnergyUnit {
+    KcalPerMol: "kcal/mol",
+    KjPerMol: "kJ/mol",
+    ElectronVolt: "eV",
+    Hartree: "hartree"
+});
 
+impl EnergyUnit {
     /// Returns one of this unit in kcal/mol, by CODATA 2018 and 1 cal = 4.184 J.
     pub(crate) fn kcal_per_mol(self) -> f64 {
         match self {

@@ -98,8 +98,7 @@ pub fn check_shard(options: &ReadOptions, shard: &mut FilesShard, job: &Job) -> 
             file.put(format!("{:016x}\n", packed.len()).as_bytes())?;
             file.put(&packed)
         })?;
-        let beside = options.smiles.names.iter().map(|names| names.source.clone()).collect();
-        Ok((FilesSummary { records: summary.conformers, summary, beside, ..FilesSummary::default() }, file))
+        Ok((FilesSummary::new(summary, &options), file))
     })
 }
 
@@ -123,11 +122,7 @@ impl Conformers for CheckedParts {
             }
             check_part(path, &opened.finish(file_name(path)).map_err(fail)?, part)?;
         }
-        let FilesSummary { mut summary, beside, .. } = self.parts.came();
-        summary.inputs.extend(beside);
-        let folders: Vec<_> = self.parts.parts.iter().map(|(path, _)| path.clone()).collect();
-        summary.refuse_if_empty(&folders)?;
-        Ok(summary)
+        self.parts.read_summary()
     }
 
     fn reading(&self) -> Reading {

@@ -1,8 +1,6 @@
 //! Mining in shards: a store for each part of the files. Read one after another, the stores give what a single process would have
 //! read.
 
-use std::path::PathBuf;
-
 use super::{MinePlan, Store};
 use crate::corpus::{BatchSink, Conformers, Listing, ReadOptions, ReadSummary};
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
@@ -20,8 +18,7 @@ pub fn mine_shard(plan: &MinePlan, shard: &mut FilesShard, job: &Job) -> Result<
         let mut store = Store::create(path, options.reading.encoding)?;
         let summary = listing.read(files, options, job, &mut |batch| store.push(&batch.conformers))?;
         let file = store.finish(summary.inputs.clone(), summary.skipped)?;
-        let beside = options.smiles.names.iter().map(|names| names.source.clone()).collect();
-        Ok((FilesSummary { records: summary.conformers, summary, beside, ..FilesSummary::default() }, file))
+        Ok((FilesSummary::new(summary, options), file))
     })
 }
 
@@ -45,11 +42,7 @@ impl Conformers for StoredParts {
                 read.inputs.iter().try_for_each(|found| check_part(path, found, part))?;
             }
         }
-        let FilesSummary { mut summary, beside, .. } = self.parts.came();
-        summary.inputs.extend(beside);
-        let folders: Vec<PathBuf> = self.parts.parts.iter().map(|(path, _)| path.clone()).collect();
-        summary.refuse_if_empty(&folders)?;
-        Ok(summary)
+        self.parts.read_summary()
     }
 
     fn reading(&self) -> Reading {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::progress::FinishedPiece;
 use super::{Manifest, Shard, Work};
-use crate::corpus::{Listing, ReadSummary};
+use crate::corpus::{Listing, ReadOptions, ReadSummary};
 use drift_core::error::{Error, Result};
 use drift_core::io::{AtomicFile, hash_file};
 use drift_core::job::{InputHash, Job};
@@ -79,20 +79,27 @@ pub struct FilesSummary {
     pub beside: Vec<InputHash>,
 }
 
+/// Adds counts by name.
+pub(crate) fn add_counts(counts: &mut BTreeMap<String, u64>, more: BTreeMap<String, u64>) {
+    for (name, count) in more {
+        *counts.entry(name).or_default() += count;
+    }
+}
+
 impl FilesSummary {
+    /// Returns the summary of files whose conformers were read with these options.
+    pub(crate) fn new(summary: ReadSummary, options: &ReadOptions) -> Self {
+        let beside = options.smiles.names.iter().map(|names| names.source.clone()).collect();
+        FilesSummary { records: summary.conformers, summary, beside, ..FilesSummary::default() }
+    }
+
     /// Appends the summary of the files that follow.
     pub fn append(&mut self, behind: FilesSummary) {
         self.records += behind.records;
         self.summary.append(behind.summary);
-        for (note, count) in behind.notes {
-            *self.notes.entry(note).or_default() += count;
-        }
-        for (reason, count) in behind.skipped_by_reason {
-            *self.skipped_by_reason.entry(reason).or_default() += count;
-        }
-        for (kind, count) in behind.dropped {
-            *self.dropped.entry(kind).or_default() += count;
-        }
+        add_counts(&mut self.notes, behind.notes);
+        add_counts(&mut self.skipped_by_reason, behind.skipped_by_reason);
+        add_counts(&mut self.dropped, behind.dropped);
         // `MergedFiles::add` refuses parts with different values, so the last one is representative.
         self.beside = behind.beside;
     }
@@ -289,6 +296,18 @@ impl MergedFiles {
         let mut all = FilesSummary::default();
         self.parts.iter().for_each(|(_, part)| all.append(part.came.clone()));
         all
+    }
+
+    /// Returns the summary of the conformers of all parts, with every input.
+    ///
+    /// # Errors
+    /// If there are no conformers.
+    pub(crate) fn read_summary(&self) -> Result<ReadSummary> {
+        let FilesSummary { mut summary, beside, .. } = self.came();
+        summary.inputs.extend(beside);
+        let folders: Vec<PathBuf> = self.parts.iter().map(|(path, _)| path.clone()).collect();
+        summary.refuse_if_empty(&folders)?;
+        Ok(summary)
     }
 }
 

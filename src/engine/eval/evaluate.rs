@@ -14,12 +14,9 @@ use crate::generate::{End, Span};
 use crate::model::Synthetic;
 use crate::parameter;
 use crate::runs::TextStore;
-use crate::runs::loaded::{
-    LoadedModel, ShardDone, check_generation, give_references, inputs, processors, unseen,
-};
+use crate::runs::loaded::{LoadedModel, ShardDone, check_generation, give_references, processors, unseen};
 use crate::runs::run::{Run, finished_run};
 use crate::runs::run_cost::generation_run;
-use crate::runs::texts_file::lines;
 use drift_core::error::{Error, Result};
 use drift_core::job::{InputHash, Job, Provenance};
 use drift_data::audit::{
@@ -81,12 +78,11 @@ pub fn evaluate(
     kept: &mut TextStore,
     job: &Job,
 ) -> Result<Evaluation> {
-    check(plan, molecules, kept)?;
+    check(plan, molecules)?;
     let environment = kept.environment();
     let references = molecules.prompt_references()?;
     let judging = JudgingInput { plan, molecules, references: &references };
-    let mut gathered =
-        EvaluationResults { inputs: inputs(&plan.generate, molecules), ..EvaluationResults::default() };
+    let mut gathered = EvaluationResults { inputs: kept.inputs(), ..EvaluationResults::default() };
     for model in 0..plan.generate.models.len() {
         if !gathered.interrupted && !kept.lacks(model) {
             let loaded = generated(plan, model, molecules, kept, job)?;
@@ -133,17 +129,14 @@ pub fn evaluate_shard(
     kept: &mut TextStore,
     job: &Job,
 ) -> Result<ShardDone> {
-    check(plan, molecules, kept)?;
+    check(plan, molecules)?;
     ShardDone::of_models(plan.generate.models.len(), kept, &mut |model, kept| {
         Ok(generated(plan, model, molecules, kept, job)?.interrupted)
     })
 }
 
-/// Refuses plans that cannot work, or that do not match the stored results, before anything is loaded.
-///
-/// # Errors
-/// If the plan is refused, or the inputs cannot be stored.
-pub fn check(plan: &EvalPlan, molecules: &Molecules, kept: &mut TextStore) -> Result<()> {
+/// Refuses plans that cannot work before anything is loaded.
+fn check(plan: &EvalPlan, molecules: &Molecules) -> Result<()> {
     let has_none = molecules.molecules.iter().all(|molecule| molecule.conformers.is_empty());
     if plan.likelihood && has_none {
         let problem = "there are no reference conformers to score";
@@ -153,7 +146,7 @@ pub fn check(plan: &EvalPlan, molecules: &Molecules, kept: &mut TextStore) -> Re
         let problem = "there are no reference conformers to be close to";
         return Err(Error::parameter(parameter::HITS, problem, give_references()));
     }
-    check_generation(&plan.generate, molecules, kept)
+    check_generation(&plan.generate, molecules)
 }
 
 /// Loads a model, then scores and generates what is not stored yet.
@@ -244,7 +237,7 @@ impl EvaluationResults {
         self.add_judged(judging, &loaded, &runs, &nats, job)?;
         for (run, spans) in runs.iter().zip(loaded.spans) {
             let checkpoint = &loaded.checkpoint;
-            self.texts.extend(lines(checkpoint, molecules, run));
+            self.texts.extend(run.lines(checkpoint, molecules));
             self.spans.push((run.row_label(checkpoint).full_name(), spans));
         }
         Ok(())

@@ -16,5 +16,5 @@ pub mod record;
 mod same;
 mod texts;
 
-pub use evaluate::{Evaluation, check, evaluate, evaluate_shard};
+pub use evaluate::{Evaluation, evaluate, evaluate_shard};
 pub use texts::{OtherTexts, SameTexts, TextDifference};

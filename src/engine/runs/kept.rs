@@ -34,21 +34,31 @@ pub struct TextStore {
 }
 
 impl TextStore {
-    /// Begins work, or continues it with what is finished.
+    /// Begins the texts of these inputs, or continues the work that was begun, with what is finished of it. Without work, what is
+    /// finished is stored nowhere.
     ///
     /// # Errors
-    /// If the finished pieces are inconsistent.
-    pub fn new(work: Option<Work>, shard: Option<Shard>, finished: Vec<JournalEntry>) -> Result<Self> {
+    /// If the finished pieces are inconsistent, or of other inputs.
+    pub fn new(
+        inputs: Vec<InputHash>,
+        begun: Option<(Work, Vec<JournalEntry>)>,
+        shard: Option<Shard>,
+    ) -> Result<Self> {
+        let (work, finished) = begun.unzip();
         let mut kept = TextStore { work, shard, ..TextStore::default() };
-        kept.take_all(finished)?;
-        Ok(kept)
+        kept.take_all(finished.unwrap_or_default())?;
+        kept.of_inputs(inputs)
     }
 
-    /// Combines all shards, or those that exist. Nothing more is generated.
+    /// Combines all shards of the texts of these inputs, or those that exist. Nothing more is generated.
     ///
     /// # Errors
     /// If the shards are of different models or inputs, or two contain the same work.
-    pub fn merged(shards: Vec<(Shard, Vec<JournalEntry>)>, is_partial: bool) -> Result<Self> {
+    pub fn merged(
+        inputs: Vec<InputHash>,
+        shards: Vec<(Shard, Vec<JournalEntry>)>,
+        is_partial: bool,
+    ) -> Result<Self> {
         let mut kept = TextStore { merged: Some(shards.len() as u32), is_partial, ..TextStore::default() };
         for (shard, pieces) in shards {
             kept.take_all(pieces).map_err(|error| match error {
@@ -58,7 +68,20 @@ impl TextStore {
                 other => other,
             })?;
         }
-        Ok(kept)
+        kept.of_inputs(inputs)
+    }
+
+    /// Returns the store if its finished pieces are of these inputs.
+    fn of_inputs(mut self, inputs: Vec<InputHash>) -> Result<Self> {
+        match &self.inputs {
+            Some(known) if *known != inputs => return Err(other_inputs("was started with other files")),
+            Some(_) => {}
+            None => {
+                self.held.push(JournalEntry::Inputs(inputs.clone()));
+                self.inputs = Some(inputs);
+            }
+        }
+        Ok(self)
     }
 
     fn take_all(&mut self, pieces: Vec<JournalEntry>) -> Result<()> {
@@ -142,20 +165,9 @@ impl TextStore {
         self.shard.is_none_or(|shard| shard.has(molecule))
     }
 
-    /// Stores the inputs of molecules and placeholders.
-    ///
-    /// # Errors
-    /// If they differ from the stored ones.
-    pub(crate) fn keep_inputs(&mut self, inputs: &[InputHash]) -> Result<()> {
-        match &self.inputs {
-            Some(known) if known != inputs => Err(other_inputs("was started with other files")),
-            Some(_) => Ok(()),
-            None => {
-                self.held.push(JournalEntry::Inputs(inputs.to_vec()));
-                self.inputs = Some(inputs.to_vec());
-                Ok(())
-            }
-        }
+    /// Returns the files from which molecules and placeholders were read.
+    pub(crate) fn inputs(&self) -> Vec<InputHash> {
+        self.inputs.clone().unwrap_or_default()
     }
 
     /// Returns the stored description of a model.
@@ -315,10 +327,14 @@ mod tests {
     fn texts_that_were_drawn_again_count_once() {
         let cut = vec![text(0, 0, 1), text(0, 1, 2)];
         let again = [text(0, 0, 3), text(0, 1, 4), group(0)];
-        let mut kept = TextStore::new(None, None, cut.clone()).unwrap();
+        let of = |pieces: Vec<JournalEntry>| {
+            let mut kept = TextStore::default();
+            kept.take_all(pieces).map(|()| kept)
+        };
+        let mut kept = of(cut.clone()).unwrap();
         kept.run((0, 0)).forget_parts_of_groups();
         assert_eq!(kept.texts(), 0);
-        let mut kept = TextStore::new(None, None, cut.into_iter().chain(again).collect()).unwrap();
+        let mut kept = of(cut.into_iter().chain(again).collect()).unwrap();
         let run = kept.run((0, 0));
         run.forget_parts_of_groups();
         assert_eq!(run.done(), BTreeMap::from([(0, vec![0, 1])]));
@@ -332,7 +348,7 @@ mod tests {
         let merged = |second: Vec<JournalEntry>| {
             let first =
                 vec![text(0, 0, 1), JournalEntry::Nats(0, 4, vec![1.0]), JournalEntry::Nats(0, 4, vec![1.0])];
-            TextStore::merged(vec![(shard("1/2"), first), (shard("2/2"), second)], false)
+            TextStore::merged(Vec::new(), vec![(shard("1/2"), first), (shard("2/2"), second)], false)
         };
         assert_eq!(merged(vec![text(1, 0, 1), text(0, 1, 1)]).unwrap().texts(), 3);
         for second in [text(0, 0, 1), JournalEntry::Nats(0, 4, vec![2.0])] {

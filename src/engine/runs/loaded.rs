@@ -6,7 +6,7 @@ use super::checkpoint::Checkpoint;
 use super::encoding::settle;
 use super::kept::TextStore;
 use super::placeholders::{NamedPlaceholder, placeholders};
-use super::plan::{GeneratePlan, Generations, ModelChoice, PlaceholderChoice};
+use super::plan::{GeneratePlan, Generations, ModelChoice};
 use super::run::{RunProcessor, generate};
 use crate::generate::Span;
 use crate::parameter;
@@ -14,7 +14,7 @@ use drift_core::checkpoint::folder_name;
 use drift_core::constraint::ProcessorKind;
 use drift_core::error::{Error, Result};
 use drift_core::geometry::GeometryRules;
-use drift_core::job::{InputHash, Job};
+use drift_core::job::Job;
 use drift_data::corpus::{EmbeddedCorpus, Part, SkippedRecord};
 use drift_data::generation::Unseen;
 use drift_data::prompts::Molecules;
@@ -142,21 +142,20 @@ impl ShardDone {
     }
 }
 
-/// Refuses plans that cannot work, or that do not match the stored results, before anything is loaded.
+/// Refuses plans that cannot work before anything is loaded.
 ///
 /// # Errors
-/// If the plan is refused, or the inputs cannot be stored.
-pub fn check_generation(plan: &GeneratePlan, molecules: &Molecules, kept: &mut TextStore) -> Result<()> {
+/// If the plan is refused.
+pub(crate) fn check_generation(plan: &GeneratePlan, molecules: &Molecules) -> Result<()> {
     distinct_names(&plan.models)?;
     plan.geometry.strength.check()?;
     let counts_none = molecules.molecules.iter().all(|molecule| molecule.conformer_count() == 0);
     if matches!(plan.generations, Generations::PerReference(_)) && counts_none {
-        let place = format!("{} {}", parameter::GENERATIONS, plan.generations);
         let problem = "texts are to follow the reference conformers of each molecule, and there are none";
         let remedy = format!("{}, or a number", give_references());
-        return Err(Error::input(place, problem, remedy));
+        return Err(Error::parameter(parameter::GENERATIONS, problem, remedy));
     }
-    kept.keep_inputs(&inputs(plan, molecules))
+    Ok(())
 }
 
 /// Leaves out the molecules that `geometry` cannot follow, if the plan has this processor: in all rows, so that rows stay comparable.
@@ -185,15 +184,6 @@ pub fn with_geometry(plan: &GeneratePlan, mut molecules: Molecules) -> Result<Mo
 /// Returns how to give references, as part of a remedy.
 pub(crate) fn give_references() -> String {
     format!("give them with {}, or {}", parameter::REFERENCES, parameter::CORPUS)
-}
-
-/// Returns the files from which molecules and placeholders were read.
-pub(crate) fn inputs(plan: &GeneratePlan, molecules: &Molecules) -> Vec<InputHash> {
-    let file = |choice: &PlaceholderChoice| match choice {
-        PlaceholderChoice::File(file) => Some(file.source.clone()),
-        _ => None,
-    };
-    molecules.inputs.iter().cloned().chain(plan.placeholders.iter().filter_map(file)).collect()
 }
 
 /// Returns whether the model is known not to have been trained on these molecules.

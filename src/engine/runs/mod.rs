@@ -29,5 +29,5 @@ pub use checkpoint::trained_on;
 pub use environment::cpu_seconds;
 pub use finished::{JournalEntry, KeptModel, KeptText, PartCost};
 pub use kept::TextStore;
-pub use loaded::{ShardDone, check_generation, with_geometry};
+pub use loaded::{ShardDone, with_geometry};
 pub use texts_file::{GeneratedTexts, generate_shard, generate_texts};

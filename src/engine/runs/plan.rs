@@ -7,9 +7,10 @@ use crate::model::{Device, Room, Synthetic};
 use drift_core::constraint::ProcessorKind;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::encoding::EncodingRequest;
+use drift_core::job::InputHash;
 use drift_data::corpus::EmbeddedCorpus;
 pub use drift_data::generation::{EngineChoice, EvalPart, GeometrySettings};
-use drift_data::prompts::PromptMolecule;
+use drift_data::prompts::{Molecules, PromptMolecule};
 use drift_tune::placeholder::FittedFile;
 
 /// What is generated: the models, the logit processors, and how texts are drawn.
@@ -64,6 +65,17 @@ pub struct GeneratePlan {
     pub geometry: GeometrySettings,
     /// Whether to keep a span for each phase of each step.
     pub trace: bool,
+}
+
+impl GeneratePlan {
+    /// Returns the files from which `molecules` and the placeholders were read.
+    pub fn inputs(&self, molecules: &Molecules) -> Vec<InputHash> {
+        let file = |choice: &PlaceholderChoice| match choice {
+            PlaceholderChoice::File(file) => Some(file.source.clone()),
+            _ => None,
+        };
+        molecules.inputs.iter().cloned().chain(self.placeholders.iter().filter_map(file)).collect()
+    }
 }
 
 /// The number of texts that are written for a molecule.

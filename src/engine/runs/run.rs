@@ -24,10 +24,10 @@ use drift_core::error::Result;
 use drift_core::job::Job;
 use drift_core::text::{skeleton, tagged};
 use drift_core::tokenizer::Tokenizer;
-use drift_data::audit::RowLabel;
 use drift_data::audit::pairs::BatchTimes;
+use drift_data::audit::{RowLabel, TextLine};
 use drift_data::generation::{ClassPlaceholder, SpeedMeasure};
-use drift_data::prompts::PromptMolecule;
+use drift_data::prompts::{Molecules, PromptMolecule};
 use drift_tune::design::advice;
 
 /// The widest block: on each axis a negative number with two digits before the point.
@@ -56,6 +56,30 @@ impl Run {
     /// Returns what is known of its texts, which `checkpoint` wrote.
     pub(crate) fn row_label(&self, checkpoint: &Checkpoint) -> RowLabel {
         RowLabel::new(&checkpoint.name, self.processor, self.placeholder.as_deref())
+    }
+
+    /// Returns the lines of its texts, which `checkpoint` wrote, in order and without their cost.
+    pub(crate) fn lines(
+        &self,
+        checkpoint: &Checkpoint,
+        molecules: &Molecules,
+    ) -> impl Iterator<Item = TextLine> {
+        let texts = self.generated.samples.iter().zip(&self.written);
+        texts.map(|(sample, written)| {
+            let molecule = &molecules.molecules[sample.prompt];
+            TextLine {
+                smiles: molecule.smiles.clone(),
+                geom_smiles: molecule.pool.as_ref().map(|pool| pool.smiles.clone()),
+                generation: sample.generation,
+                lp: self.processor,
+                placeholder: self.placeholder.clone(),
+                model: checkpoint.name.clone(),
+                // A line without an encoding has decimals.
+                encoding: Some(checkpoint.encoding).filter(|encoding| !Encoding::ALL.contains(encoding)),
+                text: written.text.clone(),
+                cost: None,
+            }
+        })
     }
 
     /// Strips the junk from the numbers of its texts.

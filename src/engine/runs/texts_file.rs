@@ -1,8 +1,7 @@
 //! Generates texts without judging them: the header and the lines of a file of texts.
 
-use super::checkpoint::Checkpoint;
 use super::kept::TextStore;
-use super::loaded::{LoadedModel, ShardDone, check_generation, inputs, unseen};
+use super::loaded::{LoadedModel, ShardDone, check_generation, unseen};
 use super::plan::GeneratePlan;
 use super::protocol::generation_protocol;
 use super::run::{Run, finished_run};
@@ -11,7 +10,6 @@ use super::self_check_note::self_check_note;
 use super::text_seconds::TextSeconds;
 use super::written::WrittenText;
 use crate::generate::{GeneratedText, Span};
-use drift_core::encoding::Encoding;
 use drift_core::error::Result;
 use drift_core::job::{Job, Provenance};
 use drift_data::audit::{RowLabel, TextCost, TextLine};
@@ -42,11 +40,11 @@ pub fn generate_texts(
     kept: &mut TextStore,
     job: &Job,
 ) -> Result<GeneratedTexts> {
-    check_generation(plan, molecules, kept)?;
+    check_generation(plan, molecules)?;
     let mut texts = GeneratedTexts {
         header: TextsHeader {
             schema: TEXTS_SCHEMA.to_owned(),
-            provenance: Provenance::from_inputs(inputs(plan, molecules)),
+            provenance: Provenance::from_inputs(kept.inputs()),
             environment: kept.environment(),
             protocol: generation_protocol(plan, molecules, None),
             interrupted: false,
@@ -80,7 +78,7 @@ pub fn generate_shard(
     kept: &mut TextStore,
     job: &Job,
 ) -> Result<ShardDone> {
-    check_generation(plan, molecules, kept)?;
+    check_generation(plan, molecules)?;
     ShardDone::of_models(plan.models.len(), kept, &mut |model, kept| {
         let mut loaded = LoadedModel::load(plan, model, molecules, kept, job)?;
         loaded.generate(plan, molecules, kept, job)?;
@@ -108,7 +106,7 @@ impl GeneratedTexts {
             let run = finished_run(plan, checkpoint, processor, kept.run((loaded.index, run)))?;
             let texts = run.generated.samples.iter().zip(&run.written);
             let costs = texts.map(|(sample, written)| cost_of(plan, &run, sample, written));
-            let lines = lines(checkpoint, molecules, &run).zip(costs);
+            let lines = run.lines(checkpoint, molecules).zip(costs);
             self.lines.extend(lines.map(|(line, cost)| TextLine { cost: Some(cost), ..line }));
             self.header.runs.push(generation_run(plan, checkpoint, unseen, &run));
         }
@@ -126,29 +124,6 @@ impl GeneratedTexts {
 
 fn run_note(run: &GenerationRun) -> Option<String> {
     self_check_note(&run.model, &RowLabel::of_run(run).processor(), run.self_check.as_ref()?)
-}
-
-/// Returns the lines of a run's texts, in order, without their cost.
-pub(crate) fn lines<'l>(
-    checkpoint: &'l Checkpoint,
-    molecules: &'l Molecules,
-    run: &'l Run,
-) -> impl Iterator<Item = TextLine> + 'l {
-    let texts = run.generated.samples.iter().zip(&run.written);
-    texts.map(|(sample, written)| {
-        let molecule = &molecules.molecules[sample.prompt];
-        TextLine {
-            smiles: molecule.smiles.clone(),
-            geom_smiles: molecule.pool.as_ref().map(|pool| pool.smiles.clone()),
-            generation: sample.generation,
-            lp: run.processor,
-            placeholder: run.placeholder.clone(),
-            model: checkpoint.name.clone(),
-            encoding: named_encoding(checkpoint),
-            text: written.text.clone(),
-            cost: None,
-        }
-    })
 }
 
 /// Returns how a text ended, and what it cost.
@@ -174,9 +149,4 @@ fn cost_of(plan: &GeneratePlan, run: &Run, sample: &GeneratedText, written: &Wri
 
 fn sum(logs: Option<&[f32]>) -> Option<f64> {
     logs.map(|logs| logs.iter().map(|log| f64::from(*log)).sum())
-}
-
-/// Returns how the texts of a model are written, unless in the decimals that a line without it has.
-fn named_encoding(checkpoint: &Checkpoint) -> Option<Encoding> {
-    Some(checkpoint.encoding).filter(|encoding| !Encoding::ALL.contains(encoding))
 }

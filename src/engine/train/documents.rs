@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::network::{Pack, Target};
 use crate::parameter;
-use drift_core::encoding::Encoding;
+use drift_core::encoding::{Encoding, is_of_number};
 use drift_core::error::{Error, Result};
 use drift_core::job::Job;
 use drift_core::text::{self, prompt, skeleton};
@@ -51,8 +51,10 @@ impl TokenKind {
         if token.class == TokenRole::Copy {
             return TokenKind::Copy;
         }
-        let is_of_number = |c: char| c.is_ascii_digit() || ['-', '.'].contains(&c);
-        let before = answer[..token.start].rsplit(|c| !is_of_number(c)).next().unwrap_or_default();
+        let before = answer[..token.start]
+            .rsplit(|c| !u8::try_from(c).is_ok_and(is_of_number))
+            .next()
+            .unwrap_or_default();
         let decimals = before.split_once('.').map_or(0, |(_, decimals)| decimals.len());
         // A token counts by its first character, because a token that begins before the third decimal also contains coarser digits.
         let is_fine = decimals >= 2 && token.text.starts_with(|first: char| first.is_ascii_digit());

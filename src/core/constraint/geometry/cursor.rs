@@ -1,6 +1,6 @@
 //! The place in a molecule's text that has been reached, byte by byte: which number of which slot is being written.
 
-use crate::encoding::{Encoding, Fixed};
+use crate::encoding::{Encoding, Fixed, is_of_number};
 use crate::text::skeleton::placed;
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
 
@@ -96,8 +96,7 @@ impl Cursor {
             self.matched += usize::from(expected[self.matched] == byte);
             return None;
         }
-        let is_of_number = byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
-        if is_of_number && self.length < MOST_DIGITS {
+        if is_of_number(byte) && self.length < MOST_DIGITS {
             self.digits[self.length] = byte;
             self.length += 1;
             let encoding = text.encoding;
