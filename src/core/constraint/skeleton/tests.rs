@@ -369,20 +369,24 @@ fn masks_of_enriched_smiles_are_those_of_the_tables() {
     let real: Vec<PathBuf> = real.collect();
     let real = real.iter().filter(|path| path.is_dir()).map(|path| Tokenizer::load(path).unwrap());
     let names = ["llama-2-like-untagged", "border-open-minus", "border-bracket-minus"].map(fixture);
-    let (mut walked, mut compared) = (0, 0);
+    let (mut walked, mut compared, mut pairs) = (0, 0, 0);
     for tokenizer in tokenizers().into_iter().filter(|one| one.name != "words").chain(names).chain(real) {
         let tokenizer = Arc::new(tokenizer);
         let close = tokenizer.vocabulary_id("[/CONFORMER]");
         let form = |encoding: &'static str| (encoding, Some(u32::MAX - 2));
         for (encoding, eos) in ENCODINGS.map(form).into_iter().chain([("fixed-2", close)]) {
             let Some(eos) = eos else { continue };
+            // Every third pair, two molecules each, which take turns; DRIFT_ALL=1 tries all of both.
+            pairs += 1;
+            if !is_all && pairs % 3 != 0 {
+                continue;
+            }
             let tables = AutomatonProcessor::new(tokenizer.clone(), encoding.parse().unwrap(), eos);
             let Ok(tables) = tables else { continue };
             let skeleton = Skeleton::load(Path::new(&format!("enriched-smiles:{encoding}"))).unwrap();
             let own = SkeletonProcessor::new(tokenizer.clone(), Arc::new(skeleton), eos).unwrap();
             let own = Arc::new(own);
             compared += 1;
-            // Two molecules for each pair take turns; DRIFT_ALL=1 tries all of them.
             let is_next = |at: usize| is_all || (at + compared) % MOLECULES.len() < 2;
             let some = MOLECULES.iter().zip(0..).filter(|(_, seed)| is_next(*seed as usize));
             let walks = some.map(|(smiles, seed)| walk_beside(&tables, &own, smiles, seed));
@@ -390,5 +394,5 @@ fn masks_of_enriched_smiles_are_those_of_the_tables() {
         }
     }
     println!("{walked} masks of {compared} tokenizers and encodings");
-    assert!(walked > 5_000 && compared >= 40, "{walked} {compared}");
+    assert!(walked > 1_500 && compared >= if is_all { 40 } else { 12 }, "{walked} {compared}");
 }
