@@ -138,14 +138,29 @@ def test_requests_are_refused_with_their_reason(plugin: ModuleType, asked: objec
     assert cause in str(refused.value)
 
 
+def test_prompts_may_begin_the_text(plugin: ModuleType) -> None:
+    """A request says that its prompt ends with the marker: nothing is free before it, and other requests are not changed."""
+    opened: dict[str, Any] = {"skeleton": "simple-cif", "prompt": SALT, "begun": "<CIF>"}
+    plugin.AutomatonLogitsProcessor.validate_params(parameters(opened))
+    held = processor(plugin)
+    free = {"skeleton": "simple-cif", "prompt": SALT}
+    held.update_state(Batch([(0, parameters(opened), None, []), (1, parameters(free), None, [])]))
+    automaton = moldrift.SkeletonAutomaton("qwen-like", "simple-cif", begun="<CIF>")
+    legal = torch.isfinite(held.apply(torch.zeros(2, automaton.source.tokenizer.size)))
+    assert legal[0].nonzero().flatten().tolist() == automaton.allowed_ids(SALT)
+    assert legal[1].sum() > 1_000 > legal[0].sum()
+    with pytest.raises(ValueError, match="as text"):
+        plugin.AutomatonLogitsProcessor.validate_params(parameters({**opened, "begun": 5}))
+
+
 def test_automata_are_bounded(plugin: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine keeps the automata that were asked for last. A request keeps its own, also when that was dropped."""
     monkeypatch.setattr(plugin, "AUTOMATA", 2)
     made: list[str] = []
 
-    def automaton(tokenizer: str, skeleton: Any) -> Any:
+    def automaton(tokenizer: str, skeleton: Any, **options: Any) -> Any:
         made.append(skeleton)
-        return moldrift.SkeletonAutomaton(tokenizer, skeleton)
+        return moldrift.SkeletonAutomaton(tokenizer, skeleton, **options)
 
     monkeypatch.setattr(plugin, "SkeletonAutomaton", automaton)
     held = processor(plugin)
