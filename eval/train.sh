@@ -147,7 +147,17 @@ drugs_bins_on_gpu() {
     on_gpu drugs-bins drugs-bins 20000 --longest 320 --buckets 3 --learning-rate 3e-3
 }
 
-# The shipped one: small-bins with farther bins goes on with the first 42,668 conformers of the corpus, on a core for 105 minutes; then drift
+# Goes on with the part of the drug-like corpus, on a core: name from steps option...
+on_core() {
+    local name=$1 from=$2 steps=$3
+    shift 3
+    [ ! -f "$out/$name/finished" ] || return 0
+    OMP_NUM_THREADS=1 python3 eval/train_gpu.py train "$out/drugs-part.npz" "$out/$from" --init --device cpu --steps "${STEPS:-$steps}" --batch-tokens 6000 \
+        --longest 320 --buckets 4 --warmup 100 --every 50 --keep-state --save-seconds 300 -o "$out/$name" "$@"
+    touch "$out/$name/finished"
+}
+
+# The shipped one: small-bins with farther bins goes on with drug-like molecules three times, in three and a half hours of a core; then drift
 # goes on for a minute, which moves its weights little, and writes its recipe.
 drugs_bins() {
     drugs_corpus
@@ -158,13 +168,10 @@ drugs_bins() {
         python3 eval/train_gpu.py prepare "$out/drugs-part.jsonl.gz" "$tokenizer" --encoding "$wide_bins" --orders 4 -o "$out/drugs-part.npz"
     [ -f "$out/drugs-bins-wide/config.json" ] ||
         python3 eval/train_gpu.py widen eval/small-bins "$tokenizer" --encoding "$wide_bins" -o "$out/drugs-bins-wide"
-    [ -f "$out/drugs-bins-core/finished" ] || {
-        OMP_NUM_THREADS=1 python3 eval/train_gpu.py train "$out/drugs-part.npz" "$out/drugs-bins-wide" --init --device cpu --eager \
-            --steps "${STEPS:-100000}" --seconds "${CORE_SECONDS:-6300}" --batch-tokens 6000 --longest 320 --buckets 4 --learning-rate 2e-3 --warmup 100 \
-            --every 50 --keep-state --save-seconds 300 -o "$out/drugs-bins-core"
-        touch "$out/drugs-bins-core/finished"
-    }
-    model drugs-bins --corpus "$drugs/drugs-train.jsonl.gz" --init "$out/drugs-bins-core" --steps 50 --learning-rate 1e-5 --warmup 5 \
+    on_core drugs-bins-core drugs-bins-wide 2409 --learning-rate 2e-3
+    on_core drugs-bins-core-2 drugs-bins-core 3850 --learning-rate 2e-3 --seed 3
+    on_core drugs-bins-core-3 drugs-bins-core-2 1091 --learning-rate 1.2e-3 --falling 1 --seed 5
+    model drugs-bins --corpus "$drugs/drugs-train.jsonl.gz" --init "$out/drugs-bins-core-3" --steps 50 --learning-rate 1e-5 --warmup 5 \
         --optimizer muon --noise 0.002 --seed 2 --frame first-atoms --encoding "$wide_bins"
 }
 
