@@ -71,11 +71,15 @@ json.dump({**config, **fields, "vocab_size": rows}, open(f"{folder}/config.json"
 P
 }
 
+# Packs and unpacks OUT/DATA.npz, unless that was done: data
+packed() { [ -f "$out/$1.npz.xz" ] || xz -k -T0 "$out/$1.npz"; }
+unpacked() { [ -f "$out/$1.npz" ] || [ ! -f "$out/$1.npz.xz" ] || xz -dk "$out/$1.npz.xz"; }
+
 # Trains NAME on OUT/DATA.npz, which is unpacked if only OUT/DATA.npz.xz is there: name data steps option...
 on_gpu() {
     local name=$1 data=$2 steps=$3
     shift 3
-    [ ! -f "$out/$data.npz.xz" ] || [ -f "$out/$data.npz" ] || xz -dk "$out/$data.npz.xz"
+    unpacked "$data"
     python3 eval/train_gpu.py train "$out/$data.npz" "$out/$name-untrained" --steps "${STEPS:-$steps}" --batch-tokens "${BATCH_TOKENS:-80000}" \
         --keep-state --save-seconds 60 -o "$out/$name-gpu" "$@" ${GPU_OPTIONS:-}
 }
@@ -137,7 +141,7 @@ drugs_bins_prepared() {
     tokenizer=$(extended drugs-bins-tokenizer --encoding "$wide_bins" --tokens-per-block 4)
     [ -f "$out/drugs-bins.npz" ] ||
         python3 eval/train_gpu.py prepare "$drugs/drugs-train.jsonl.gz" "$tokenizer" --encoding "$wide_bins" --orders 4 -o "$out/drugs-bins.npz"
-    [ -f "$out/drugs-bins.npz.xz" ] || xz -k -T0 "$out/drugs-bins.npz"
+    packed drugs-bins
     untrained drugs-bins "$tokenizer" '{"hidden_size": 320, "num_hidden_layers": 6, "num_attention_heads": 5, "num_key_value_heads": 1,
         "head_dim": 64, "intermediate_size": 960}'
 }
@@ -181,7 +185,7 @@ qwen_like_prepared() {
     small_corpus
     [ -f "$out/qwen-like.npz" ] ||
         python3 eval/train_gpu.py documents "$out/small-train.jsonl.gz" eval/qwen-like --copies "${COPIES:-8}" -o "$out/qwen-like.npz"
-    [ -f "$out/qwen-like.npz.xz" ] || xz -k -T0 "$out/qwen-like.npz"
+    packed qwen-like
     untrained qwen-like eval/qwen-like '{}'
 }
 
@@ -231,7 +235,8 @@ by_encoding() {
 
 # The texts of one of the six for a GPU, and an untrained folder with its tokenizer and shape: name
 texts_of() {
-    [ ! -f "$out/$1.npz" ] && [ ! -f "$out/$1.npz.xz" ] || return 0
+    unpacked "$1"
+    [ ! -f "$out/$1.npz" ] || return 0
     local corpus=$out/small-train.jsonl.gz shaken=$out/shaken.jsonl
     local shape='{"hidden_size": 128, "num_hidden_layers": 4, "head_dim": 32, "intermediate_size": 352}'
     case $1 in
@@ -267,7 +272,6 @@ by_encoding_on_gpu() {
     case $1 in
         drugs-*) how=(--batch-tokens "${BATCH_TOKENS:-80000}" --steps "${STEPS:-1000}" --warmup 50 --every 20 --seed "$2" --buckets 3) ;;
     esac
-    [ -f "$out/$1.npz" ] || xz -dk "$out/$1.npz.xz"
     python3 eval/train_gpu.py train "$out/$1.npz" "$out/$1-untrained" "${how[@]}" -o "$out/$1-$2" ${GPU_OPTIONS:-}
 }
 
@@ -301,7 +305,7 @@ for name in "${@:-qwen-like}"; do
         qwen-like-prepared) qwen_like_prepared ;;
         qwen-like-gpu) qwen_like_gpu ;;
         carried-by-*-[0-9]) name=${name#carried-} && carried "${name%-*}" "${name##*-}" ;;
-        drugs-by-*-prepared) name=${name%-prepared} && texts_of "$name" && xz -kf -T0 "$out/$name.npz" ;;
+        drugs-by-*-prepared) name=${name%-prepared} && texts_of "$name" && packed "$name" ;;
         by-*-[0-9] | drugs-by-*-[0-9]) by_encoding_on_gpu "${name%-*}" "${name##*-}" ;;
         by-*) by_encoding "$name" ;;
         *) echo "no recipe for $name" >&2; exit 2 ;;

@@ -1,6 +1,5 @@
 //! The tokens that the texts of a skeleton take for each prompt, counted over all texts, and the grammars of these texts.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,7 +8,9 @@ use serde::Serialize;
 
 use crate::audit::skeletons::Prompts;
 use drift_core::constraint::grammar::{GrammarFormat, skeleton_grammar};
-use drift_core::constraint::skeleton::{PartTokens, SkeletonConstraint, SkeletonProcessor, TextTokens};
+use drift_core::constraint::skeleton::{
+    PartList, PartTokens, SkeletonConstraint, SkeletonGraph, SkeletonProcessor, TextTokens, widest,
+};
 use drift_core::error::Result;
 use drift_core::job::{Job, Provenance};
 use drift_core::skeleton::{Alternative, Skeleton, SlotChange};
@@ -134,7 +135,7 @@ impl SkeletonTexts {
     /// If the prompts cannot be read, one lacks a field, or the tokens of its texts cannot be followed.
     pub fn tokens(self, job: &Job) -> Result<SkeletonTokens> {
         let (prompts, processor, provenance) = self.begin(job)?;
-        let TokenCounts { parts, lines, prompts: counted } = count(&processor, &prompts, job)?;
+        let TokenCounts { parts, lines, prompts: counted } = count(&processor, &prompts, true, job)?;
         let is_constant = |prompt: &&PromptTokens| prompt.tokens.is_some_and(|[least, most]| least == most);
         Ok(SkeletonTokens {
             schema: TOKENS_SCHEMA,
@@ -203,24 +204,6 @@ impl SkeletonTexts {
     }
 }
 
-/// Different parts, in the order in which texts first have them.
-#[derive(Default)]
-struct PartList {
-    all: Vec<PartTokens>,
-    known: HashMap<String, usize>,
-}
-
-impl PartList {
-    /// Adds the tokens of a part to those of other prompts.
-    fn add(&mut self, part: PartTokens) {
-        let at = *self.known.entry(part.part.clone()).or_insert(self.all.len());
-        match self.all.get_mut(at) {
-            Some(other) => other.tokens = widest(other.tokens, part.tokens),
-            None => self.all.push(part),
-        }
-    }
-}
-
 /// The tokens of the parts and lines of texts over all prompts, and of the texts of each prompt.
 #[derive(Default)]
 struct TokenCounts {
@@ -229,20 +212,33 @@ struct TokenCounts {
     prompts: Vec<PromptTokens>,
 }
 
-fn count(processor: &Arc<SkeletonProcessor>, prompts: &Prompts, job: &Job) -> Result<TokenCounts> {
+impl TokenCounts {
+    /// Adds the texts of a prompt; returns the least and the largest number of tokens of one.
+    fn add(&mut self, graph: &SkeletonGraph, lines: bool) -> Result<[u32; 2]> {
+        let TextTokens { parts, tokens } = graph.tokens()?;
+        parts.into_iter().for_each(|part| self.parts.add(part));
+        if lines {
+            graph.lines()?.into_iter().for_each(|line| self.lines.add(line));
+        }
+        Ok(tokens)
+    }
+}
+
+/// Counts the tokens of the parts of texts, and of their `lines` if they are asked for.
+fn count(
+    processor: &Arc<SkeletonProcessor>,
+    prompts: &Prompts,
+    lines: bool,
+    job: &Job,
+) -> Result<TokenCounts> {
     let mut counts = TokenCounts::default();
     for at in 0..prompts.data.len() {
         job.check()?;
         let constraint = constraint(processor, prompts, at)?;
         let prompt = prompts.data[at].1.clone();
-        counts.prompts.push(match constraint.graph().and_then(|graph| graph.tokens()) {
-            Ok(TextTokens { parts, lines, tokens }) => {
-                parts.into_iter().for_each(|part| counts.parts.add(part));
-                lines.into_iter().for_each(|line| counts.lines.add(line));
-                PromptTokens { prompt, tokens: Some(tokens), uncounted: None }
-            }
-            Err(error) => PromptTokens { prompt, tokens: None, uncounted: Some(error.to_string()) },
-        });
+        let tokens = constraint.graph().and_then(|graph| counts.add(&graph, lines));
+        let uncounted = tokens.as_ref().err().map(ToString::to_string);
+        counts.prompts.push(PromptTokens { prompt, tokens: tokens.ok(), uncounted });
     }
     Ok(counts)
 }
@@ -266,7 +262,7 @@ fn slot_encoding(
     let Alternative { skeleton, slot, change, step, numbers } = alternative;
     let slot = &skeleton.slots[*slot];
     let processor = SkeletonProcessor::new(tokenizer.clone(), Arc::new(skeleton.clone()), NO_END)?;
-    let counts = count(&Arc::new(processor), prompts, job)?;
+    let counts = count(&Arc::new(processor), prompts, false, job)?;
     let braced = format!("{{{}}}", slot.name);
     let own = || counts.parts.all.iter().filter(|part| part.part.contains(&braced));
     let whole: Option<Vec<[u32; 2]>> = counts.prompts.iter().map(|prompt| prompt.tokens).collect();
@@ -281,9 +277,4 @@ fn slot_encoding(
         joined: own().any(|part| part.joined),
         tokens_per_text: whole.and_then(|all| all.into_iter().reduce(widest)),
     })
-}
-
-/// Returns the least and the most tokens of two ranges.
-fn widest(range: [u32; 2], other: [u32; 2]) -> [u32; 2] {
-    [range[0].min(other[0]), range[1].max(other[1])]
 }

@@ -139,7 +139,7 @@ impl TokenBoundaries {
         let may_hold = |bytes: &[u8]| pairs.may_hold(bytes.strip_prefix(b" ").unwrap_or(bytes));
         for (id, bytes) in spellings.all().filter(|token| may_hold(token.1)) {
             for pair in bytes.windows(2).filter(|pair| pair.is_ascii()) {
-                let at = usize::from(pair[0]) * 128 + usize::from(pair[1]);
+                let at = index(pair[0], pair[1]);
                 joined[at] = true;
                 joined_by_added[at] |= spellings.is_added(id);
             }
@@ -151,7 +151,7 @@ impl TokenBoundaries {
         let unknown: Vec<&u8> =
             pairs.bytes().iter().filter(|byte| byte.is_ascii() && !known.contains(*byte)).collect();
         for a in &unknown {
-            unknown.iter().for_each(|b| joined[usize::from(**a) * 128 + usize::from(**b)] = true);
+            unknown.iter().for_each(|b| joined[index(**a, **b)] = true);
         }
         let added = spellings.of_plain_added().filter(|bytes| bytes.len() > 2 && pairs.may_hold(bytes));
         let watched = added.map(Box::from).collect();
@@ -170,7 +170,7 @@ impl TokenBoundaries {
     }
 
     fn joins_by_added(&self, a: u8, b: u8) -> bool {
-        a >= 128 || b >= 128 || self.joined_by_added[usize::from(a) * 128 + usize::from(b)]
+        a >= 128 || b >= 128 || self.joined_by_added[index(a, b)]
     }
 
     fn add(&mut self, token: &str, beside: &AdjacentCharacters) {
@@ -179,7 +179,7 @@ impl TokenBoundaries {
             let (a, b) = (pair[0], pair[1]);
             // Non-ASCII characters do not belong to the format, or are letters that stand for bytes.
             if a < 128 && b < 128 {
-                self.joined[usize::from(a) * 128 + usize::from(b)] = true;
+                self.joined[index(a, b)] = true;
             }
             crosses |= b.is_ascii_digit() && beside.before.contains(&a);
             crosses |= a.is_ascii_digit() && beside.after.contains(&b);
@@ -199,7 +199,7 @@ impl TokenBoundaries {
             .collect();
         for a in &unknown {
             for b in &unknown {
-                self.joined[usize::from(*a) * 128 + usize::from(*b)] = true;
+                self.joined[index(*a, *b)] = true;
                 let digit = a.is_ascii_digit() || b.is_ascii_digit();
                 if digit && self.crossing.is_none() {
                     self.crossing = Some(format!("{}{}", char::from(*a), char::from(*b)));
@@ -211,7 +211,7 @@ impl TokenBoundaries {
     /// Returns whether some token may contain `a` directly before `b`.
     pub fn joins(&self, a: u8, b: u8) -> bool {
         // Pairs beyond ASCII are not recorded, so they count as joined.
-        a >= 128 || b >= 128 || self.joined[usize::from(a) * 128 + usize::from(b)]
+        a >= 128 || b >= 128 || self.joined[index(a, b)]
     }
 
     /// Returns whether a text falls apart somewhere.
@@ -263,6 +263,11 @@ impl TokenBoundaries {
         let undecided = parts.find(|part| !self.is_decided(tokenizer, part, false));
         undecided.map_or(Ok(()), |part| Err(format!("two ways to cut `{part}` are equally likely")))
     }
+}
+
+/// Returns the place of a pair of ASCII characters.
+fn index(a: u8, b: u8) -> usize {
+    usize::from(a) * 128 + usize::from(b)
 }
 
 /// SentencePiece's space.

@@ -83,10 +83,35 @@ pub struct PartTokens {
 pub struct TextTokens {
     /// The different parts in the order of the text.
     pub parts: Vec<PartTokens>,
-    /// The different lines in the order in which texts first have them, as parts; none if they are too many or too long to list.
-    pub lines: Vec<PartTokens>,
     /// The least and the largest number of tokens of a whole text.
     pub tokens: [u32; 2],
+}
+
+/// Different parts or lines, in the order in which they are found.
+#[derive(Default)]
+pub struct PartList {
+    /// The parts.
+    pub all: Vec<PartTokens>,
+    known: HashMap<String, usize>,
+}
+
+impl PartList {
+    /// Adds a part, or its tokens to those of the same part elsewhere.
+    pub fn add(&mut self, part: PartTokens) {
+        let at = *self.known.entry(part.part.clone()).or_insert(self.all.len());
+        match self.all.get_mut(at) {
+            Some(other) => {
+                other.tokens = widest(other.tokens, part.tokens);
+                other.joined |= part.joined;
+            }
+            None => self.all.push(part),
+        }
+    }
+}
+
+/// Returns the least and the most tokens of two ranges.
+pub fn widest(range: [u32; 2], other: [u32; 2]) -> [u32; 2] {
+    [range[0].min(other[0]), range[1].max(other[1])]
 }
 
 /// The most places of a graph.
@@ -262,17 +287,20 @@ impl SkeletonGraph {
     /// # Errors
     /// If the tokens of slots have too many states.
     pub fn tokens(&self) -> Result<TextTokens> {
-        let chunks: Vec<[u32; 2]> =
-            (0..self.chunks.len()).map(|chunk| Ok(lengths(&self.states(chunk)?))).collect::<Result<_>>()?;
+        let chunks = self.chunk_lengths()?;
         let mut parts: Vec<Option<[u32; 2]>> = vec![None; self.labels.len()];
         for (part, label) in self.places.iter().flatten().filter_map(|edge| edge.part.as_ref()) {
-            let [least, most] = part.length(&chunks);
-            let known = parts[*label].get_or_insert([least, most]);
-            *known = [known[0].min(least), known[1].max(most)];
+            let length = part.length(&chunks);
+            let known = parts[*label].get_or_insert(length);
+            *known = widest(*known, length);
         }
         let counted = self.labels.iter().zip(parts).filter_map(|label| Some(label.0.tokens(label.1?)));
-        let (lines, tokens) = (self.lines(&chunks), self.whole(&chunks));
-        Ok(TextTokens { parts: counted.collect(), lines, tokens })
+        Ok(TextTokens { parts: counted.collect(), tokens: self.whole(&chunks) })
+    }
+
+    /// Returns the least and the largest number of tokens of each chunk.
+    pub(super) fn chunk_lengths(&self) -> Result<Vec<[u32; 2]>> {
+        (0..self.chunks.len()).map(|chunk| Ok(lengths(&self.states(chunk)?))).collect()
     }
 
     /// Returns a label by its number.
@@ -312,7 +340,7 @@ impl SkeletonGraph {
             for edge in &self.places[place] {
                 let part = edge.part.as_ref().map_or([0; 2], |part| part.0.length(chunks));
                 let rest = edge.to.and_then(|to| known[to]).unwrap_or([0; 2]);
-                range = [range[0].min(part[0] + rest[0]), range[1].max(part[1] + rest[1])];
+                range = widest(range, [part[0] + rest[0], part[1] + rest[1]]);
             }
             known[place] = Some(range);
             waiting.pop();

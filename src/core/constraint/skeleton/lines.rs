@@ -1,38 +1,15 @@
 //! How many tokens the lines of a prompt's texts take, over all texts.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::graph::{GraphEdge, GraphPart, PartTokens, SkeletonGraph};
+use super::graph::{GraphEdge, GraphPart, PartList, PartTokens, SkeletonGraph};
+use crate::error::Result;
 
 /// The longest line that is listed, in bytes.
 const LONGEST: usize = 512;
 
 /// The most different ends that lines may have behind a place.
 const MOST_RESTS: usize = 256;
-
-/// Different lines, or ends of lines, in the order in which they are found.
-#[derive(Default)]
-struct Lines {
-    all: Vec<PartTokens>,
-    known: HashMap<String, usize>,
-}
-
-impl Lines {
-    fn add(&mut self, line: PartTokens) {
-        match self.known.get(&line.part) {
-            Some(at) => {
-                let other = &mut self.all[*at];
-                other.tokens = [other.tokens[0].min(line.tokens[0]), other.tokens[1].max(line.tokens[1])];
-                other.joined |= line.joined;
-            }
-            None => {
-                self.known.insert(line.part.clone(), self.all.len());
-                self.all.push(line);
-            }
-        }
-    }
-}
 
 /// Returns the beginning of a line together with its rest.
 fn join(begun: &PartTokens, rest: &PartTokens) -> PartTokens {
@@ -65,18 +42,22 @@ struct LineSearch<'g> {
 }
 
 impl SkeletonGraph {
-    /// Returns how many tokens lines take, by the lengths of chunks; a token counts where it begins. Nothing if there are too many
-    /// lines, or they are too long.
-    pub(super) fn lines(&self, chunks: &[[u32; 2]]) -> Vec<PartTokens> {
+    /// Returns how many tokens the different lines take, in the order in which texts first have them; a token counts where it begins.
+    /// Nothing if there are too many lines, or they are too long to list.
+    ///
+    /// # Errors
+    /// As [`SkeletonGraph::tokens`].
+    pub fn lines(&self) -> Result<Vec<PartTokens>> {
         let rests = vec![None; self.places.len()];
-        LineSearch { graph: self, chunks, rests }.lines().unwrap_or_default()
+        let search = LineSearch { graph: self, chunks: &self.chunk_lengths()?, rests };
+        Ok(search.lines().unwrap_or_default())
     }
 }
 
 impl LineSearch<'_> {
     fn lines(mut self) -> Option<Vec<PartTokens>> {
         let graph = self.graph;
-        let mut lines = Lines::default();
+        let mut lines = PartList::default();
         self.rests(0)?.iter().for_each(|line| lines.add(line.clone()));
         for edge in graph.places.iter().flatten() {
             let pieces = self.pieces(edge);
@@ -117,7 +98,7 @@ impl LineSearch<'_> {
                 continue;
             }
             waiting.pop();
-            let mut rests = Lines::default();
+            let mut rests = PartList::default();
             for edge in edges {
                 match self.pieces(edge).first() {
                     Some(first) if first.is_whole_line() => rests.add(first.clone()),

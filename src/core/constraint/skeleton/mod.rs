@@ -32,7 +32,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use serde_json::{Map, Value};
 
 pub(super) use graph::GraphPart;
-pub use graph::{PartTokens, SkeletonGraph, TextTokens};
+pub use graph::{PartList, PartTokens, SkeletonGraph, TextTokens, widest};
 pub use row::SkeletonRow;
 
 use self::border::{Border, refuse};
