@@ -80,7 +80,7 @@ pub(super) struct MoleculeArgs {
 #[command(next_help_heading = "Logit processors")]
 pub(super) struct ProcessorArgs {
     /// none, generic, qwen38, qwen39, targeted, allowlist, truncating, automaton, all, geometry [default:
-    /// none,allowlist,automaton]
+    /// none,allowlist,automaton; for the built-in model and molecules geometry too]
     #[arg(long, hide_possible_values = true, value_parser = lp_arg(), value_delimiter = ',')]
     pub lp: Vec<LpArg>,
     /// The placeholder of position templates: three numbers, `fitted`, or a file of `drift fit -o` [default: 0.0000,0.0000,0.0000;
@@ -191,10 +191,13 @@ pub(super) enum DtypeArg {
     Bf16,
 }
 
-/// Returns each processor once, in the order of reports. By default the model alone, 3DMolGen's newest processor and the automaton.
-pub(super) fn processors(asked: &[LpArg]) -> Vec<ProcessorKind> {
+/// Returns each processor once, in the order of reports. By default the model alone, 3DMolGen's newest processor and the automaton. If
+/// model and molecules are built in, also `geometry`: it can follow them, and others only if their encoding has coordinates.
+pub(super) fn processors(asked: &[LpArg], is_built_in: bool) -> Vec<ProcessorKind> {
     if asked.is_empty() {
-        return vec![ProcessorKind::None, ProcessorKind::Allowlist, ProcessorKind::Automaton];
+        let mut usual = vec![ProcessorKind::None, ProcessorKind::Allowlist, ProcessorKind::Automaton];
+        usual.extend(is_built_in.then_some(ProcessorKind::Geometry));
+        return usual;
     }
     let all = asked.contains(&LpArg::All);
     // `geometry` needs coordinates, which not all encodings have.

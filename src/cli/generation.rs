@@ -61,7 +61,7 @@ pub(super) fn generate_plan(
     Ok(GeneratePlan {
         models,
         tokenizer: model.tokenizer.clone(),
-        processors: processors(&args.processors.lp),
+        processors: processors(&args.processors.lp, is_built_in(args)),
         placeholders: placeholders(&args.processors, job)?,
         encoding: model.blocks.asked(model.dialect),
         generations: sampling.generations.at_least(resample.unwrap_or(1)),
@@ -105,6 +105,15 @@ fn geometry(args: &ProcessorArgs) -> Result<GeometrySettings, Error> {
     };
     strength.check()?;
     Ok(GeometrySettings { strength, backtrack: args.backtrack.unwrap_or(BACKTRACK) })
+}
+
+/// Returns whether model, prompts and molecules are those of a run without options.
+fn is_built_in(args: &GenerateArgs) -> bool {
+    let GenerateArgs { model, molecules, sampling, .. } = args;
+    let own_model = model.model.is_empty() && model.synthetic.is_none() && model.tokenizer.is_none();
+    let own_prompts =
+        molecules.smiles.is_none() && molecules.corpus.is_empty() && sampling.examples.is_empty();
+    own_model && own_prompts
 }
 
 /// Returns the worked examples of prompts.

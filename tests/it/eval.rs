@@ -74,7 +74,7 @@ fn the_automaton_writes_legal_texts_only_and_the_audit_agrees() {
 }
 
 #[test]
-fn without_options_four_rows_and_one_narrow_table_tell_the_story() {
+fn without_options_five_rows_and_one_narrow_table_tell_the_story() {
     let folder = Folder::new();
     let eval = |more: &[&str]| folder.drift(&[&["eval", "--samples", "2"], more].concat()).good();
     let report = eval(&["--json"]).json();
@@ -87,11 +87,15 @@ fn without_options_four_rows_and_one_narrow_table_tell_the_story() {
         ("allowlist", "0.000,0.000,0.000".into()),
         ("allowlist", fitted["results"][0]["placeholder"].clone()),
         ("automaton", Value::Null),
+        ("geometry", Value::Null),
     ];
     assert_eq!(rows, expected.map(|(lp, placeholder)| (lp.to_owned(), placeholder)));
     // One placeholder that is asked for takes the place of both.
     let asked = eval(&["--json", "--placeholder", "0.00,0.00,0.00"]).json();
-    assert_eq!(asked["runs"].as_array().unwrap().len(), 3);
+    assert_eq!(asked["runs"].as_array().unwrap().len(), 4);
+    // Molecules of one's own may have no known distances, and would be left out of all rows.
+    folder.file("own.smi", "CCO\n");
+    assert_eq!(eval(&["--json", "--smiles", "own.smi"]).json()["runs"].as_array().unwrap().len(), 4);
 
     let tables = |shown: &str| shown.lines().filter(|line| line.starts_with('─')).count();
     let ran = eval(&[]);
