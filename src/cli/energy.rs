@@ -41,12 +41,10 @@ pub(super) struct EnergyArgs {
 
 impl EnergyArgs {
     /// The names of the options.
-    #[cfg(feature = "generate")]
     pub(super) const OPTIONS: [&str; 6] =
         ["energy", "energy-unit", "energy-timeout", "energy-batch", "energy-cache", "energy-list"];
 
     /// Returns whether `--energy` was given.
-    #[cfg(feature = "generate")]
     pub(super) fn is_asked(&self) -> bool {
         self.energy.is_some()
     }

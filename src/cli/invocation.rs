@@ -99,7 +99,6 @@ impl Invocation {
     }
 
     /// This invocation without some options.
-    #[cfg(feature = "generate")]
     #[must_use]
     pub(super) fn without(&self, names: &[&str]) -> Self {
         let mut rest = self.clone();

@@ -100,7 +100,6 @@ mod tests {
     use super::*;
 
     /// A new option must not be taken for the wrong kind, so all are listed.
-    #[cfg(feature = "generate")]
     #[test]
     fn every_option_that_names_a_file_is_known() {
         let command = super::super::Cli::command();

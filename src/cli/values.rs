@@ -300,7 +300,6 @@ mod tests {
     }
 
     /// Includes parameters that a crate adds later: the names are read from its module.
-    #[cfg(feature = "generate")]
     #[test]
     fn every_parameter_has_a_flag() {
         let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
