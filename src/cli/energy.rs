@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::values::{is_stdout, one_of};
-use drift_core::error::Error;
+use drift_core::Error;
 use drift_data::audit::EnergyReport;
 use drift_data::energy::{Energies, EnergyPlan, EnergyUnit};
 use drift_data::parameter;

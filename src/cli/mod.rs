@@ -49,8 +49,7 @@ use std::time::{Duration, Instant};
 
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use drift_core::error::Error;
-use drift_core::job::Job;
+use drift_core::{Error, Job};
 use output::Output;
 
 /// Measures token drift in language models that write 3D molecules as text, and ends it.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command};
 
+use drift_core::Encoding;
 use drift_core::checkpoint::{RequiredFiles, locate};
-use drift_core::encoding::Encoding;
 use drift_core::run_files::RunFiles;
 
 /// The options that name a file or folder to write.

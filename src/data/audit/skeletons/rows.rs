@@ -10,8 +10,8 @@ use super::report::{
 use crate::parameter;
 use crate::stats::bootstrap::{Mean, quantile};
 use crate::stats::interval::paired;
-use drift_core::error::{Error, Result};
 use drift_core::skeleton::FaultKind;
+use drift_core::{Error, Result};
 
 /// Returns the rows of verdicts, in the order in which they first occur.
 pub(super) fn rows(verdicts: &[SkeletonVerdict]) -> Vec<SkeletonRow> {
