@@ -145,10 +145,7 @@ pub mod report;
 pub mod cli;
 
 pub use drift_core::constraint::{Constraint, Legal, LogitProcessor, Mask, ProcessorKind};
-pub use drift_core::encoding::Encoding;
-pub use drift_core::error::{Error, Result};
-pub use drift_core::job::Job;
-pub use drift_core::tokenizer::Tokenizer;
+pub use drift_core::{Encoding, Error, Job, Result, Tokenizer};
 pub use drift_data::audit::{AuditPlan, AuditReport, Judge, audit};
 pub use drift_data::corpus::{Conformer, Conformers, EmbeddedConformers, Files};
 pub use drift_data::mine::{MinePlan, MineReport, mine};

@@ -45,6 +45,7 @@ def test_crystals_are_crystals(prototypes: object, drift: Drift, tmp_path: Path)
         assert geometry is None or geometry["shortest_distance_angstrom"] > 1.4, line
 
 
+@pytest.mark.program
 def test_a_training_goes_on_from_its_checkpoint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The weights are those of a training that was never interrupted, also if it was to be shorter at first."""
     torch = pytest.importorskip("torch")
@@ -95,6 +96,7 @@ def test_shortest_distances_are_compared_formula_by_formula(monkeypatch: pytest.
     assert line.startswith("| `mask` | 2 | +25.0 [-50.0, +100.0] | -0.050 [-0.900, +0.800] | 1 of 1 |")
 
 
+@pytest.mark.program
 def test_the_script_trains_generates_and_judges(drift: Drift, tmp_path: Path) -> None:
     for module in ("torch", "transformers"):
         pytest.importorskip(module)

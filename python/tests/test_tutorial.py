@@ -19,6 +19,7 @@ def test_the_notebook_is_that_of_the_page() -> None:
     assert NOTEBOOK.read_text(encoding="utf-8") == written(page), "run python python/tests/notebook.py"
 
 
+@pytest.mark.program
 def test_the_tutorial_prints_what_it_shows() -> None:
     for module in ("moldrift", "pandas", "torch", "transformers"):
         if importlib.util.find_spec(module) is None:

@@ -7,10 +7,9 @@ use super::skipped;
 use super::values::{is_stdout, not_stdout, one_of};
 use crate::report::against_view::against_table;
 use drift_core::chem::Isotopes;
-use drift_core::error::Error;
 use drift_core::io::{AtomicFile, OutputSet, PackedFile};
-use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
+use drift_core::{Error, Job};
 use drift_data::against::{
     AgainstOutput, AgainstPlan, AgainstReport, BOUND_ANGSTROM, SharedKind, against, merge_against,
 };

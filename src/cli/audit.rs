@@ -28,11 +28,9 @@ use crate::report::format::wrapped;
 use crate::report::pairs_view::{audit_comparison_table, rows_table};
 use drift_core::checkpoint::RequiredFiles;
 use drift_core::chem::{AtomLimit, Isotopes, MAX_HEAVY_ATOMS};
-use drift_core::error::Error;
 use drift_core::io::{OutputSet, write_atomic};
-use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Error, Job, Tokenizer};
 use drift_data::audit::ensemble::MoleculeMeasures;
 use drift_data::audit::{
     AuditPlan, AuditReport, AuditRequest, AuditResult, MissingPolicy, RowField, VerdictLine, audit_shard,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::output::Output;
 use crate::report::compare_view::tables;
-use drift_core::job::Job;
+use drift_core::Job;
 use drift_data::compare::compare;
 
 /// Examples at the end of the help.

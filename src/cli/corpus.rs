@@ -6,8 +6,7 @@ use std::sync::Mutex;
 use super::output::Output;
 use super::skipped;
 use drift_core::encoding::Reading;
-use drift_core::error::Result;
-use drift_core::job::Job;
+use drift_core::{Job, Result};
 use drift_data::corpus::{BatchSink, Conformers, ReadOptions, ReadSummary, files_or_embedded};
 
 /// The files given, or the built-in corpus. Keeps the summary of the last read, for [`Corpus::tell`].

@@ -9,11 +9,9 @@ use super::shards::{ShardArgs, ShardOf};
 use super::values::{Choice, EncodingArgs, FrameArgs, SmilesArgs, choice, not_stdout, one_of};
 use crate::report::format::{counted, percent, thousands};
 use drift_core::checkpoint::{RequiredFiles, locate};
-use drift_core::encoding::{Encoding, OutOfRange, Reading};
-use drift_core::error::Error;
-use drift_core::job::Job;
+use drift_core::encoding::{OutOfRange, Reading};
 use drift_core::run_files::RunFiles;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Error, Job, Tokenizer};
 use drift_data::encode::{
     EncodePlan, EncodeReport, LineSink, PackPlan, PackedUnits, encode, encode_packed, encode_shard,
     merge_encoded,

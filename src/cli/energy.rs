@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::values::{is_stdout, one_of};
-use drift_core::error::Error;
+use drift_core::Error;
 use drift_data::audit::EnergyReport;
 use drift_data::energy::{Energies, EnergyPlan, EnergyUnit};
 use drift_data::parameter;
@@ -41,12 +41,10 @@ pub(super) struct EnergyArgs {
 
 impl EnergyArgs {
     /// The names of the options.
-    #[cfg(feature = "generate")]
     pub(super) const OPTIONS: [&str; 6] =
         ["energy", "energy-unit", "energy-timeout", "energy-batch", "energy-cache", "energy-list"];
 
     /// Returns whether `--energy` was given.
-    #[cfg(feature = "generate")]
     pub(super) fn is_asked(&self) -> bool {
         self.energy.is_some()
     }

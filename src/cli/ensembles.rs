@@ -1,7 +1,7 @@
 //! `--hits` and `--clusters`: measures of all texts of a molecule together.
 
 use super::values::length;
-use drift_core::error::Error;
+use drift_core::Error;
 use drift_data::audit::ensemble::EnsembleMeasures;
 
 /// The measures of all texts of a molecule together.

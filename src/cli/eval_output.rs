@@ -21,7 +21,7 @@ use crate::report::summary_view::summary_tables;
 use crate::report::table::{Table, narrow};
 use crate::report::trace::chrome_trace;
 use crate::report::worst_view::chemistry_rows;
-use drift_core::error::Error;
+use drift_core::Error;
 use drift_core::io::OutputSet;
 use drift_core::run_files::RunFiles;
 use drift_data::audit::VerdictLine;

@@ -12,10 +12,8 @@ use crate::report::format::{counted, encoding_name, thousands};
 use drift_core::checkpoint::RequiredFiles;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::constraint::grammar::{GrammarFormat, llguidance_loads};
-use drift_core::encoding::Encoding;
-use drift_core::error::Error;
-use drift_core::job::Job;
-use drift_core::tokenizer::{Tokenizer, encoding_beside, end_beside};
+use drift_core::tokenizer::{encoding_beside, end_beside};
+use drift_core::{Encoding, Error, Job, Tokenizer};
 use drift_data::export::{ExportPlan, ExportReport, ExportSource, export};
 use drift_tune::design::advice;
 

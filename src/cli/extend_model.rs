@@ -7,8 +7,8 @@ use super::output::Output;
 use super::values::{folder_alone, found, one_of};
 use crate::report::extend_view::extend_table;
 use crate::report::folders::refuse_over;
+use drift_core::Job;
 use drift_core::checkpoint::{CONFIG, RequiredFiles};
-use drift_core::job::Job;
 use drift_tune::design::{ExtendModelPlan, RowInit, extend_model};
 
 /// Examples at the end of the help.

@@ -42,7 +42,6 @@ pub(super) fn encoding(what: &str) -> String {
 }
 
 #[cfg(test)]
-#[cfg(feature = "generate")]
 mod tests {
     use std::ffi::OsString;
 

@@ -9,11 +9,9 @@ use super::values::found;
 use crate::report::table::Table;
 use crate::report::tokens_view::token_lines;
 use drift_core::checkpoint::RequiredFiles;
-use drift_core::encoding::Encoding;
-use drift_core::error::Error;
 use drift_core::io::{BoundedLines, ReadAhead};
-use drift_core::job::Job;
-use drift_core::tokenizer::{InspectedText, Inspector, Tokenizer, encoding_beside};
+use drift_core::tokenizer::{InspectedText, Inspector, encoding_beside};
+use drift_core::{Encoding, Error, Job, Tokenizer};
 
 /// Examples at the end of the help.
 pub(super) const EXAMPLES: [&str; 3] = [

@@ -8,8 +8,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory};
 
 use super::paths::{OUTPUTS, inputs};
+use drift_core::Error;
 use drift_core::command::DriftCommand;
-use drift_core::error::Error;
 use drift_core::run_files::RunFiles;
 use drift_data::shard::{Manifest, Shard};
 
@@ -99,7 +99,6 @@ impl Invocation {
     }
 
     /// This invocation without some options.
-    #[cfg(feature = "generate")]
     #[must_use]
     pub(super) fn without(&self, names: &[&str]) -> Self {
         let mut rest = self.clone();

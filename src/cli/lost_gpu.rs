@@ -1,7 +1,7 @@
 //! Continues a command whose process has lost a GPU.
 
 use super::output::Output;
-use drift_core::error::Error;
+use drift_core::Error;
 
 /// The environment variable that tells the continuing process with which problem its predecessor lost the GPU.
 const GIVEN_UP: &str = "DRIFT_GPU_GIVEN_UP";

@@ -7,10 +7,9 @@ use super::output::Output;
 use super::values::is_stdout;
 use super::{audit, encode, mine};
 use crate::report::shards_view::shards_table;
-use drift_core::error::Error;
 use drift_core::io::absolute;
-use drift_core::job::Job;
 use drift_core::run_files::RunFiles;
+use drift_core::{Error, Job};
 use drift_data::shard::files::{FilesEntry, MergedFiles};
 use drift_data::shard::progress::{FinishedPiece, ShardsProgress};
 use drift_data::shard::{Manifest, Shard, ShardSet};
@@ -80,7 +79,6 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
         *folder = absolute(folder)?;
     }
     let shards = match &*set.manifest.verb {
-        #[cfg(feature = "generate")]
         "eval" | "generate" => Shards::Texts(args.finished(&set)?),
         "audit" | "encode" | "mine" => {
             let FinishedShards { shards, is_partial } = args.finished::<FilesEntry>(&set)?;
@@ -111,11 +109,9 @@ impl Args {
     ) -> anyhow::Result<()> {
         let file = self.output.as_deref().unwrap_or(Path::new("-"));
         match (shards, &*manifest.verb) {
-            #[cfg(feature = "generate")]
             (Shards::Texts(finished), "generate") => {
                 super::generate::merge(manifest, finished.of_texts(), (file, files), job, output)
             }
-            #[cfg(feature = "generate")]
             (Shards::Texts(finished), _) => {
                 let targets = super::eval_output::Targets {
                     folder: self.output,
@@ -155,7 +151,6 @@ impl Args {
 
 /// The finished work of the shards.
 enum Shards {
-    #[cfg(feature = "generate")]
     Texts(FinishedShards<drift_engine::runs::JournalEntry>),
     Files(MergedFiles),
 }
@@ -166,7 +161,6 @@ struct FinishedShards<P> {
     is_partial: bool,
 }
 
-#[cfg(feature = "generate")]
 impl<P> FinishedShards<P> {
     /// Returns the pieces of each shard, and whether something is missing.
     fn of_texts(self) -> (Vec<(Shard, Vec<P>)>, bool) {
@@ -178,7 +172,6 @@ impl<P> FinishedShards<P> {
 /// Returns the progress of the shards.
 fn progress(set: &ShardSet) -> Result<ShardsProgress, Error> {
     match &*set.manifest.verb {
-        #[cfg(feature = "generate")]
         "eval" | "generate" => ShardsProgress::read::<drift_engine::runs::JournalEntry>(set),
         "audit" | "encode" | "mine" => ShardsProgress::read::<FilesEntry>(set),
         verb => Err(unknown(set, verb)),

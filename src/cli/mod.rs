@@ -2,56 +2,42 @@
 
 mod against;
 mod audit;
-#[cfg(feature = "generate")]
 mod compare;
 mod completions;
 mod corpus;
-#[cfg(feature = "generate")]
 mod device;
 mod encode;
 mod encodings;
 mod energy;
 mod ensembles;
-#[cfg(feature = "generate")]
 mod eval;
-#[cfg(feature = "generate")]
 mod eval_args;
-#[cfg(feature = "generate")]
 mod eval_molecules;
-#[cfg(feature = "generate")]
 mod eval_output;
 mod export_grammar;
 mod extend_model;
 mod fit;
-#[cfg(feature = "generate")]
 mod generate;
-#[cfg(feature = "generate")]
 mod generate_args;
-#[cfg(feature = "generate")]
 mod generation;
 mod help;
 mod inspect;
 mod invocation;
-#[cfg(feature = "generate")]
 mod lost_gpu;
 mod merge;
 mod mine;
 mod molecule_lines;
-#[cfg(all(test, feature = "generate"))]
+#[cfg(test)]
 mod options_page;
 mod output;
 mod paths;
 mod progress;
-#[cfg(feature = "generate")]
 mod report;
 mod shards;
 mod skeletons;
 mod skipped;
-#[cfg(feature = "generate")]
 mod slurm;
-#[cfg(feature = "generate")]
 mod slurm_status;
-#[cfg(feature = "generate")]
 mod train_model;
 mod train_tokenizer;
 mod values;
@@ -63,8 +49,7 @@ use std::time::{Duration, Instant};
 
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use drift_core::error::Error;
-use drift_core::job::Job;
+use drift_core::{Error, Job};
 use output::Output;
 
 /// Measures token drift in language models that write 3D molecules as text, and ends it.
@@ -121,7 +106,6 @@ enum Verb {
     #[command(after_help = help::end("extend-model", &extend_model::EXAMPLES))]
     ExtendModel(extend_model::Args),
     /// Train or fine-tune a small Qwen3 or Llama model on a corpus
-    #[cfg(feature = "generate")]
     #[command(after_help = help::end("train-model", &train_model::EXAMPLES))]
     TrainModel(train_model::Args),
     /// Judge generated texts: validity, junk, lost digits, geometry, drift
@@ -134,30 +118,24 @@ enum Verb {
     #[command(after_help = help::end("export-grammar", &export_grammar::EXAMPLES))]
     ExportGrammar(export_grammar::Args),
     /// Generate texts with a model under several logit processors, without judging them
-    #[cfg(feature = "generate")]
     #[command(after_help = help::end("generate", &generate::EXAMPLES))]
     Generate(Box<generate::Args>),
     /// Generate texts with a model under several logit processors, and measure what each costs
-    #[cfg(feature = "generate")]
     #[command(after_help = help::end("eval", &eval_args::EXAMPLES))]
     Eval(Box<eval_args::Args>),
     /// Check a GPU: what is installed and what is missing, whether drift's kernels are right, and how fast they are
-    #[cfg(feature = "generate")]
     #[command(after_help = help::end("device", &device::EXAMPLES))]
     Device(device::Args),
     /// Run `drift eval` or `drift generate` as a Slurm job array
-    #[cfg(feature = "generate")]
     #[command(after_help = help::end("slurm", &slurm::EXAMPLES))]
     Slurm(slurm::Args),
     /// Merge shards into what a single run would have written
     #[command(after_help = help::end("merge", &merge::EXAMPLES))]
     Merge(merge::Args),
     /// Compare two records of `drift eval`, or two Chrome traces
-    #[cfg(feature = "generate")]
     #[command(after_help = help::end("compare", &compare::EXAMPLES))]
     Compare(compare::Args),
     /// Show the tables of a record of `drift eval`, and write its page
-    #[cfg(feature = "generate")]
     #[command(after_help = help::end("report", &report::EXAMPLES))]
     Report(report::Args),
     /// Print shell completions
@@ -197,7 +175,6 @@ pub fn main() -> ExitCode {
             if broken_pipe(&error) {
                 return ExitCode::SUCCESS;
             }
-            #[cfg(feature = "generate")]
             lost_gpu::go_on_without(&error, &output);
             output.error(&error);
             ExitCode::from(error.downcast_ref::<Error>().map_or(2, Error::exit_code))
@@ -221,20 +198,13 @@ fn run(cli: Cli, given: (&clap::Command, &ArgMatches), output: &Output) -> anyho
         Verb::ExportGrammar(args) => export_grammar::run(args, &invocation, &job, output),
         Verb::TrainTokenizer(args) => train_tokenizer::run(args, &invocation, &job, output),
         Verb::ExtendModel(args) => extend_model::run(args, &invocation, &job, output),
-        #[cfg(feature = "generate")]
         Verb::Generate(args) => generate::run(*args, &invocation, &job, output),
-        #[cfg(feature = "generate")]
         Verb::Eval(args) => eval::run(*args, &invocation, &job, output),
-        #[cfg(feature = "generate")]
         Verb::Device(args) => device::run(&args, &invocation, &job, output),
         Verb::Merge(args) => merge::run(args, &invocation, &job, output),
-        #[cfg(feature = "generate")]
         Verb::Slurm(args) => slurm::run(args, &invocation, &job, output),
-        #[cfg(feature = "generate")]
         Verb::Compare(args) => compare::run(&args, &job, output),
-        #[cfg(feature = "generate")]
         Verb::Report(args) => report::run(&args, &invocation, &job, output),
-        #[cfg(feature = "generate")]
         Verb::TrainModel(args) => train_model::run(args, &invocation, &job, output),
         Verb::Completions(args) => completions::run(args, &mut Cli::command(), output),
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use drift_core::error::Error;
+use drift_core::Error;
 use drift_data::audit::ensemble::MoleculeMeasures;
 use drift_data::audit::{MoleculeRecord, molecules_csv};
 

@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use super::values::{in_flags, is_stdout, not_stdout};
 use crate::report::Terminal;
-use drift_core::error::{Error, message, one_line, shortened_middle};
+use drift_core::Error;
+use drift_core::error::{message, one_line, shortened_middle};
 use drift_core::io::{AtomicFile, write_atomic};
 
 /// How results are shown.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command};
 
+use drift_core::Encoding;
 use drift_core::checkpoint::{RequiredFiles, locate};
-use drift_core::encoding::Encoding;
 use drift_core::run_files::RunFiles;
 
 /// The options that name a file or folder to write.
@@ -100,7 +100,6 @@ mod tests {
     use super::*;
 
     /// A new option must not be taken for the wrong kind, so all are listed.
-    #[cfg(feature = "generate")]
     #[test]
     fn every_option_that_names_a_file_is_known() {
         let command = super::super::Cli::command();

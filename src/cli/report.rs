@@ -8,8 +8,8 @@ use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{is_stdout, not_stdout};
 use crate::report::eval_page::eval_page;
+use drift_core::Job;
 use drift_core::io::write_atomic;
-use drift_core::job::Job;
 use drift_engine::eval::record::EvalReport;
 
 /// Examples at the end of the help.

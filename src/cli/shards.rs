@@ -7,8 +7,7 @@ use super::invocation::Invocation;
 use super::output::Output;
 use super::values::is_stdout;
 use crate::report::format::{counted, thousands};
-use drift_core::error::Error;
-use drift_core::job::Job;
+use drift_core::{Error, Job};
 use drift_data::shard::Shard;
 use drift_data::shard::files::{FilesDone, FilesShard};
 

@@ -13,11 +13,9 @@ use crate::report::skeleton_view::{
     line_tokens, part_tokens, prompt_tokens, skeleton_tables, slot_encodings,
 };
 use drift_core::constraint::grammar::GrammarFormat;
-use drift_core::error::Error;
 use drift_core::io::write_atomic;
-use drift_core::job::Job;
 use drift_core::skeleton::Skeleton;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Error, Job, Tokenizer};
 use drift_data::audit::skeletons::{SkeletonAudit, SkeletonAuditResult, SkeletonVerdict};
 use drift_data::skeleton_tokens::SkeletonTexts;
 

@@ -3,7 +3,6 @@
 use super::output::Output;
 use crate::report::format::{counted, thousands};
 use drift_data::corpus::SkippedRecord;
-#[cfg(feature = "generate")]
 use drift_data::prompts::Molecules;
 
 /// The number of records that are shown.
@@ -18,7 +17,6 @@ pub(super) fn tell(count: u64, records: &[SkippedRecord], output: &Output) {
 }
 
 /// Says for which molecules nothing is generated.
-#[cfg(feature = "generate")]
 pub(super) fn tell_prompts(molecules: &Molecules, output: &Output) {
     let Molecules { skipped, skipped_records, .. } = molecules;
     tell_first(skipped_records, output);

@@ -12,9 +12,8 @@ use super::invocation::Invocation;
 use super::output::Output;
 use super::slurm_status;
 use drift_core::command::quoted;
-use drift_core::error::Error;
 use drift_core::io::{OutputSet, absolute};
-use drift_core::job::Job;
+use drift_core::{Error, Job};
 use drift_data::shard::Shard;
 use drift_data::shard::slurm::{Jobs, SlurmOptions};
 

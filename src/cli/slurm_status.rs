@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::output::Output;
 use crate::report::shards_view::shards_table;
-use drift_core::error::Error;
+use drift_core::Error;
 use drift_data::shard::ShardSet;
 use drift_data::shard::progress::{ShardsProgress, shard_folders};
 use drift_engine::runs::JournalEntry;

@@ -14,10 +14,9 @@ use crate::report::folders::{refuse_over, tokenizer_files, write_tokenizer};
 use crate::report::learned_view::learned_table;
 use crate::report::slot_view::slot_tables;
 use drift_core::checkpoint::RequiredFiles;
-use drift_core::encoding::{Encoding, EncodingRequest, Precision, Reading, TrailingZeros};
-use drift_core::error::Error;
-use drift_core::job::Job;
+use drift_core::encoding::{EncodingRequest, Precision, Reading, TrailingZeros};
 use drift_core::skeleton::Skeleton;
+use drift_core::{Encoding, Error, Job};
 use drift_data::corpus::ReadOptions;
 use drift_tune::design::{
     Aim, Base, Goal, Range, Reuse, SchemeKind, SlotRequest, TokenizerReport, TokenizerRequest,

@@ -9,9 +9,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::help;
 use drift_core::checkpoint::{RequiredFiles, locate};
-use drift_core::encoding::{Encoding, EncodingRequest, Precision, Reading, TrailingZeros};
-use drift_core::error::Error;
-use drift_core::job::Job;
+use drift_core::encoding::{EncodingRequest, Precision, Reading, TrailingZeros};
+use drift_core::{Encoding, Error, Job};
 use drift_data::audit::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use drift_data::corpus::names::{ColumnChoice, whole_smiles};
 use drift_data::corpus::{Frame, Names, OpenStereo, ReadOptions, RowFilter, SmilesSource};
@@ -300,7 +299,6 @@ mod tests {
     }
 
     /// Includes parameters that a crate adds later: the names are read from its module.
-    #[cfg(feature = "generate")]
     #[test]
     fn every_parameter_has_a_flag() {
         let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -21,4 +21,8 @@ pub mod text;
 pub mod tokenizer;
 pub mod vector;
 
+// What nearly every file of the crates above uses.
+pub use encoding::Encoding;
 pub use error::{Error, Result};
+pub use job::Job;
+pub use tokenizer::Tokenizer;

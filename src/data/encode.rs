@@ -19,11 +19,11 @@ use crate::flaws::FlawKind;
 use crate::parameter;
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
 use drift_core::chem::SmilesNotes;
-use drift_core::encoding::{Encoding, TrailingZeros};
-use drift_core::error::{Error, Result};
+use drift_core::encoding::TrailingZeros;
 use drift_core::io::{AtomicFile, file_name, open};
-use drift_core::job::{Job, Provenance};
+use drift_core::job::Provenance;
 use drift_core::text::{skeleton, write};
+use drift_core::{Encoding, Error, Job, Result};
 
 /// What to encode.
 #[derive(Debug, Clone, Default)]

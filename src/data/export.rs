@@ -9,12 +9,11 @@ use serde::Serialize;
 use crate::corpus::{Rest, SKIPPED_LISTED, SkippedRecord, each_prompt, no_prompt, skipped_line};
 use drift_core::constraint::automaton::{AutomatonProcessor, MoleculeTable};
 use drift_core::constraint::grammar::{GrammarFormat, grammar};
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result, excerpt};
-use drift_core::job::{InputHash, Job, Provenance};
+use drift_core::error::excerpt;
+use drift_core::job::{InputHash, Provenance};
 use drift_core::text::skeleton::from_smiles;
 use drift_core::text::{CONFORMER_OPEN, prompt};
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Error, Job, Result, Tokenizer};
 
 /// The number of molecules that are written at a time.
 const CHUNK: usize = 256;

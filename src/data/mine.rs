@@ -13,10 +13,9 @@ use crate::corpus::{Batch, Conformer, Conformers, Files, ReadOptions, ReadSummar
 use crate::flaws::{DUPLICATE_ANGSTROM, FlawReport, FlawTotals, JudgePass, KeyPass, listed};
 use crate::parameter;
 use crate::stats::{CoordinateStats, FaultReport, FaultStats, StatsReport, TextReport, TextStats};
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
 use drift_core::io::AtomicFile;
-use drift_core::job::{Job, Provenance};
+use drift_core::job::Provenance;
+use drift_core::{Encoding, Error, Job, Result};
 pub use shard::{StoredParts, mine_shard};
 
 /// What to read and how, and where to store it.

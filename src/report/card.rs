@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::design_view::size_label;
 use super::format::{hundredths, or_dash, percent, thousands};
-use drift_core::encoding::{Encoding, Precision};
+use drift_core::Encoding;
+use drift_core::encoding::Precision;
 use drift_tune::design::extension::plain::PlainText;
 use drift_tune::design::report::vocabulary::{EmbeddingReport, VocabularyReport};
 use drift_tune::design::scheme::grammar::in_words;

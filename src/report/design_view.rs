@@ -5,7 +5,7 @@ use super::fields::Fields;
 use super::format::{encoding_name, hundredths, or_dash, percent, thousands};
 use super::promises_view::{advice, extension_run};
 use super::table::{Table, Terminal};
-use drift_core::encoding::Encoding;
+use drift_core::Encoding;
 use drift_core::text::size::SIZE_CLASSES;
 use drift_tune::design::measured::corpus::MeasuredSize;
 use drift_tune::design::report::front::DesignPoint;

@@ -2,7 +2,7 @@
 
 use super::html::Section;
 use super::token_row::{CellKind, TokenCell, TokenRow};
-use drift_core::encoding::Encoding;
+use drift_core::Encoding;
 use drift_tune::placeholder::BlockDrift;
 
 /// Adds the drawings of a result.

@@ -10,8 +10,8 @@ use super::design_page::design_page;
 use super::fit_page::fit_page;
 use super::learned_view::learned_card;
 use super::slot_view::{slot_card, slot_page};
-use drift_core::error::{Error, Result};
 use drift_core::io::OutputSet;
+use drift_core::{Error, Result};
 use drift_tune::design::{BaseFiles, MadeTokenizer, TokenizerReport};
 use drift_tune::placeholder::FitReport;
 

@@ -1,6 +1,6 @@
 //! Formats numbers for people. The JSON contains the exact numbers.
 
-use drift_core::encoding::Encoding;
+use drift_core::Encoding;
 use drift_data::stats::Interval;
 pub use drift_data::stats::{signed, unsigned_zero};
 

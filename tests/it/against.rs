@@ -32,7 +32,7 @@ fn pairs_are_those_that_rdkit_measures() {
     let [rows, others] =
         if std::env::var_os("DRIFT_WHOLE").is_some() { ["10000", "1000"] } else { ["500", "200"] };
     let options = [".", "--rows", rows, "--others", others];
-    python("rdkit", "python/against.py", &folder.path(), &options);
+    python("python/against.py", &folder.path(), &options);
     let expected: Value = serde_json::from_slice(&folder.read("expected.json")).unwrap();
     let ran = folder.drift(&["mine", "train.jsonl", "--against", "test.jsonl", "-o", "list.jsonl", "--json"]);
     let report = ran.good().json();

@@ -30,7 +30,7 @@ fn check(seed: &[u8], extension: &str, fault: fn(&Value, &ReadSummary) -> bool) 
         }
         std::fs::write(folder.path().join(format!("{index:03}.{extension}")), bytes).unwrap();
     }
-    let said = python("tarfile, pickletools", "fixtures/judge_archives.py", folder.path(), &["."]);
+    let said = python("fixtures/judge_archives.py", folder.path(), &["."]);
     let judged: BTreeMap<String, Value> = serde_json::from_str(&said).unwrap();
     for (name, verdict) in &judged {
         match summary(&folder.path().join(name)) {

@@ -27,7 +27,7 @@ fn read<T: serde::de::DeserializeOwned>(value: &Value) -> T {
 fn coverage_and_matching_are_those_of_rdkit() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let arguments = [&["corpora/default.jsonl.gz", "100", "10"], &THRESHOLDS[..]].concat();
-    let said = python("rdkit", "fixtures/coverage_reference.py", root, &arguments);
+    let said = python("fixtures/coverage_reference.py", root, &arguments);
     let expected: Value = serde_json::from_str(&said).unwrap();
     let (mut all, mut furthest) = (Vec::new(), 0.0f64);
     for molecule in expected["molecules"].as_array().unwrap() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Ran, python_with, rows, words};
+use crate::support::{Folder, Ran, python_program, rows, words};
 
 /// Three texts of ethanol that pass, and one that does not.
 fn texts(folder: &Folder) {
@@ -292,7 +292,7 @@ fn xtb_finds_the_strain_of_texts() {
     let folder = Folder::new();
     texts(&folder);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/energy/xtb.py");
-    let command = format!("{} {} --relax", python_with("rdkit"), script.display());
+    let command = format!("{} {} --relax", python_program(), script.display());
     audit(&folder, &command, &["--energy-list", "list.jsonl"]).good();
     let rows = rows(&folder.read("list.jsonl"));
     for row in &rows[..2] {

@@ -41,7 +41,7 @@ fn figures_are_those_of_numpy_and_rdkit() {
     let corpus = format!("{}/corpora/default.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
     let (molecules, texts) = support::sized(("120", "20"), ("30", "9"));
     let python = |arguments: &[&str]| -> Value {
-        let said = support::python("rdkit", "python/ensembles.py", &folder.path(), arguments);
+        let said = support::python("python/ensembles.py", &folder.path(), arguments);
         serde_json::from_str(&said).unwrap()
     };
     python(&["make", &corpus, ".", molecules, texts]);
@@ -71,7 +71,7 @@ fn figures_are_those_of_numpy_and_rdkit() {
 fn rotatable_bonds_and_torsions_are_those_of_rdkit() {
     let folder = Folder::new();
     let sizes = support::sized(["5000", "3000", "1"], ["400", "200", "1"]);
-    let said = support::python("rdkit", "python/rotors.py", &folder.path(), &sizes);
+    let said = support::python("python/rotors.py", &folder.path(), &sizes);
     let mut different = Vec::new();
     let rows = support::rows(said.as_bytes());
     for row in &rows {

@@ -160,7 +160,7 @@ fn flaws_are_those_that_rdkit_finds() {
     let conformers = shared().join("geom/etkdg_drugs_test.jsonl.gz");
     let folder = Folder::new();
     let options = [conformers.to_str().unwrap(), ".", "--molecules", "60", "--seed", "5"];
-    python("rdkit", "python/flaws.py", &folder.path(), &options);
+    python("python/flaws.py", &folder.path(), &options);
     let expected: Value = serde_json::from_slice(&folder.read("expected.json")).unwrap();
     assert_eq!(expected["doubtful"], json!([]));
     let whole = check(&folder, "rows.csv", &["--threads", "3"]);

@@ -22,7 +22,7 @@ fn mutants() -> usize {
 
 /// What h5py says of the files in a folder, in one process.
 fn judged(folder: &Path) -> BTreeMap<String, Value> {
-    serde_json::from_str(&python("h5py", "fixtures/judge_hdf5.py", folder, &["."])).unwrap()
+    serde_json::from_str(&python("fixtures/judge_hdf5.py", folder, &["."])).unwrap()
 }
 
 /// One byte, or two that change places, or a piece of the end that is gone.

@@ -134,7 +134,7 @@ fn coverage_and_matching_are_those_of_run_eval_with_failures() {
     let folder = Folder::new();
     let root = env!("CARGO_MANIFEST_DIR");
     let python = |arguments: &[&str]| -> Value {
-        let said = support::python("rdkit", "python/run_eval.py", &folder.path(), arguments);
+        let said = support::python("python/run_eval.py", &folder.path(), arguments);
         serde_json::from_str(&said).unwrap()
     };
     let expected = python(&["make", &format!("{root}/corpora/default.jsonl.gz"), ".", "60"]);

@@ -18,7 +18,7 @@ const SEED: &str = "3";
 /// What a sub-command of the script prints.
 #[track_caller]
 fn by_rdkit(folder: &Folder, arguments: &[&str]) -> String {
-    python("rdkit, numpy", "python/molecules.py", &folder.path(), arguments)
+    python("python/molecules.py", &folder.path(), arguments)
 }
 
 /// Makes molecules of a kind: what is expected of each by its name.
@@ -173,7 +173,7 @@ struct RingSystem {
 #[cfg_attr(not(has_rdkit), ignore = "needs RDKit")]
 fn aromatic_bonds_are_those_of_rdkit_in_every_spelling() {
     let count = sized("2000", "200");
-    let made = python("rdkit", "python/aromaticity.py", &Folder::new().path(), &["--count", count]);
+    let made = python("python/aromaticity.py", &Folder::new().path(), &["--count", count]);
     let (mut canonical, mut aromatic) = (String::new(), 0);
     for line in made.lines() {
         let system: RingSystem = serde_json::from_str(line).unwrap();

@@ -234,7 +234,7 @@ fn a_model_that_tells_nothing_is_not_run_in_an_encoding_by_guess() {
 #[cfg_attr(not(has_rdkit), ignore = "needs a Python with rdkit")]
 fn isomers_are_pooled_as_an_audit_of_the_texts_pools_them() {
     let folder = Folder::new();
-    support::python("rdkit, numpy", "python/molecules.py", &folder.path(), &["pickles", "made", "3"]);
+    support::python("python/molecules.py", &folder.path(), &["pickles", "made", "3"]);
     let run = ["eval", "--corpus", "made.pickle", "--generations", "2k", "--lp", "automaton", "--json", "-q"];
     let files =
         ["--texts", "texts.jsonl", "--matrix", "m.npz", "--verdicts", "v.jsonl", "--molecules", "m.jsonl"];

@@ -19,7 +19,7 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
 
-use crate::support::{Folder, python_with};
+use crate::support::{Folder, python_program};
 
 pub(crate) const HIDDEN: usize = 24;
 
@@ -373,7 +373,7 @@ fn the_card_says_what_to_do() {
 #[test]
 #[cfg_attr(not(has_safetensors), ignore = "needs a Python with numpy and safetensors")]
 fn the_script_of_the_card_does_what_it_says() {
-    check_card(Some(python_with("numpy, safetensors")));
+    check_card(Some(python_program()));
 }
 
 fn check_card(python: Option<String>) {

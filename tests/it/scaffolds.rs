@@ -26,7 +26,7 @@ fn molecules_have_one_scaffold_exactly_if_rdkit_says_so() {
         arguments.extend(there.map(|file| file.display().to_string()));
     }
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    python("rdkit", "python/scaffolds.py", &folder.path(), &arguments);
+    python("python/scaffolds.py", &folder.path(), &arguments);
     let rows = rows(&folder.read("scaffolds.jsonl"));
     assert!(rows.len() > 600, "{}", rows.len());
     let mut by_rdkit: BTreeMap<&str, (&str, Option<Scaffold>)> = BTreeMap::new();

@@ -165,8 +165,7 @@ fn what_is_encoded_of_a_radical_passes() {
 fn random_marks_are_read_as_rdkit_reads_them() {
     let folder = Folder::new();
     let count = std::env::var("DRIFT_STEREO_CASES").unwrap_or_else(|_| "150".to_owned());
-    let by_rdkit =
-        |arguments: &[&str]| python("rdkit, numpy", "python/stereo_marks.py", &folder.path(), arguments);
+    let by_rdkit = |arguments: &[&str]| python("python/stereo_marks.py", &folder.path(), arguments);
     eprintln!("{}", by_rdkit(&["make", "made", "--count", &count, "--seed", "5"]));
     let ran = folder.drift(&["encode", "made/cases.sdf", "-o", "made/encoded.jsonl"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

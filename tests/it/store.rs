@@ -152,7 +152,7 @@ fn h5py_reads_the_store() {
     let path = folder.path().join("store.h5");
     let conformers = many();
     write(&path, &conformers);
-    let said = python("h5py", "fixtures/check_store.py", folder.path(), &["store.h5"]);
+    let said = python("fixtures/check_store.py", folder.path(), &["store.h5"]);
     let seen: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!(seen["schema"], "drift.corpus/1");
     assert_eq!(seen["unit"], "1e-4 angstrom");

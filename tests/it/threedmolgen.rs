@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use crate::edits::{Edited, KINDS, edited, legal, mutated};
-use crate::support::{Folder, more, python_with, shared, shared_texts};
+use crate::support::{Folder, more, python_program, shared, shared_texts};
 
 /// Verdicts of `tests/python/judge.py`.
 fn by_rdkit(python: &str, cases: &[Value]) -> Vec<Value> {
@@ -87,7 +87,7 @@ fn what_passes_passes_by_the_users_verdict_too() {
 fn the_users_verdict_is_what_rdkit_says_on_every_kind_of_edit() {
     let edited = edited(each(), 7);
     let ours: Vec<TextVerdict> = edited.iter().map(judged).collect();
-    let python = python_with("rdkit");
+    let python = python_program();
     let cases: Vec<Value> =
         edited.iter().map(|one| json!({"prompt": one.prompt, "text": one.text})).collect();
     let mut by_kind: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -118,7 +118,7 @@ fn the_users_verdict_is_what_rdkit_says_on_every_kind_of_edit() {
 #[test]
 #[cfg_attr(not(has_rdkit), ignore = "needs a Python with rdkit")]
 fn molecules_are_the_same_where_rdkit_says_so() {
-    let python = python_with("rdkit");
+    let python = python_program();
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let mut smiles: Vec<String> = legal().into_iter().map(|(prompt, _)| prompt).collect();
     if let Some(shared) = more() {

@@ -11,7 +11,7 @@ const SEED: &str = "3";
 /// What a sub-command of the script prints.
 #[track_caller]
 fn by_rdkit(folder: &Folder, arguments: &[&str]) -> String {
-    python("rdkit, numpy, h5py", "python/ways.py", &folder.path(), arguments)
+    python("python/ways.py", &folder.path(), arguments)
 }
 
 /// Twelve molecules a way: all are encoded, but for radicals and the wrong enantiomers of deuterated ones, and each text is the molecule of its

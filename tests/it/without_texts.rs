@@ -12,7 +12,7 @@ const TOLERANCE: f64 = 1e-6;
 fn molecules_without_a_text_count_as_rdkit_and_numpy_count_them() {
     let folder = Folder::new();
     let python = |arguments: &[&str]| -> Value {
-        let said = support::python("rdkit", "python/without_texts.py", &folder.path(), arguments);
+        let said = support::python("python/without_texts.py", &folder.path(), arguments);
         serde_json::from_str(&said).unwrap()
     };
     let expected = python(&["make", "."]);

@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -115,13 +116,26 @@ class Engine(Protocol):
         """Compiles a grammar and stands at its beginning."""
 
 
+# What engines make of a vocabulary takes seconds where it is large, and is the same for every grammar, so the latest is kept.
+@lru_cache(maxsize=1)
+def guidance_tokenizer(tokenizer: PreTrainedTokenizerFast, vocab: int) -> llguidance.LLTokenizer:
+    """A tokenizer as llguidance reads it."""
+    return llguidance.hf.from_tokenizer(tokenizer, vocab)
+
+
+@lru_cache(maxsize=1)
+def xgrammar_tokenizer(tokenizer: PreTrainedTokenizerFast, vocab: int) -> xgrammar.TokenizerInfo:
+    """A tokenizer as XGrammar reads it."""
+    return xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocab)
+
+
 class LlGuidance:
     """llguidance, as vLLM (``guidance``) and SGLang (``llguidance``) call it."""
 
     name, format = "llguidance", "lark"
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast, vocab: int) -> None:
-        self.tokenizer = llguidance.hf.from_tokenizer(tokenizer, vocab)
+        self.tokenizer = guidance_tokenizer(tokenizer, vocab)
         self.mask = llguidance.torch.allocate_token_bitmask(1, vocab)
 
     def matcher(self, grammar: str) -> Matcher:
@@ -150,7 +164,7 @@ class XGrammar:
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast, vocab: int, format: str = "ebnf") -> None:
         self.name, self.format = f"xgrammar, {format}", format
-        info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocab)
+        info = xgrammar_tokenizer(tokenizer, vocab)
         self.compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=True)
         self.mask = xgrammar.allocate_token_bitmask(1, vocab)
 
@@ -172,6 +186,7 @@ class _XMatcher:
         return bool(self.matcher.accept_token(token))
 
 
+@lru_cache(maxsize=1)
 def load(path: Path, eos: int) -> tuple[PreTrainedTokenizerFast, int]:
     """A tokenizer as engines want it, and the size of its vocabulary."""
     data = path.read_bytes()

@@ -14,8 +14,8 @@ use super::record::{RowCells, text_fingerprint};
 use super::spelling::{Fingerprint, SkeletonMapping, SpellingMatch, fingerprint};
 use crate::audit::spread::spread;
 use crate::corpus::{Batch, Conformer};
-use drift_core::error::{Error, Result};
 use drift_core::text::skeleton::smiles;
+use drift_core::{Error, Result};
 
 /// The number of conformers in one parallel task.
 const CHUNK: usize = 256;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::found::FoundInOther;
 use super::other::OtherSummary;
 use crate::corpus::RowLayout;
-use drift_core::error::{Error, Result};
 use drift_core::io::{AtomicFile, pack};
+use drift_core::{Error, Result};
 
 /// The bytes before the content of a frame: its kind, the length of the content in hexadecimal, and a line end. A file that began
 /// with binary numbers could be taken for one in another encoding.

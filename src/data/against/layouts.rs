@@ -1,7 +1,7 @@
 //! Whether the rows of several files can be written into one.
 
 use crate::corpus::RowLayout;
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// The layout of the rows that are written, once there are any.
 #[derive(Debug, Default)]

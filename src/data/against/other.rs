@@ -16,9 +16,9 @@ use crate::audit::geometry::Topology;
 use crate::audit::spread::spread;
 use crate::corpus::SkippedRecord;
 use drift_core::chem::{IdenticalAtoms, Isotopes, MolecularIdentity};
-use drift_core::encoding::{Encoding, Fixed};
-use drift_core::error::Result;
-use drift_core::job::{InputHash, Job, Unit};
+use drift_core::encoding::Fixed;
+use drift_core::job::{InputHash, Unit};
+use drift_core::{Encoding, Job, Result};
 
 /// The largest error of comparing lengths in single precision, in Å.
 const SLACK_ANGSTROM: f64 = 1e-5;

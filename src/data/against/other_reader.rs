@@ -10,8 +10,7 @@ use super::record::{RowCells, text_fingerprint};
 use super::spelling::{Fingerprint, MoleculeIdentity, fingerprint, identified};
 use crate::corpus::{Batch, Conformers};
 use drift_core::chem::Isotopes;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 
 /// Reads a corpus. `bound` is the largest RMSD of equal geometries, in Å.
 ///

@@ -8,8 +8,8 @@ use super::kind::SharedKind;
 use super::other::OtherSummary;
 use super::plan::AgainstPlan;
 use crate::corpus::{ReadSummary, SkippedRecord};
+use drift_core::Encoding;
 use drift_core::chem::Isotopes;
-use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
 
 /// The schema of [`AgainstReport`].

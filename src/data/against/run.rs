@@ -9,8 +9,7 @@ use super::record::COLUMNS;
 use super::report::AgainstReport;
 use crate::corpus::{Conformers, Files, ReadOptions, RowFilter, RowNeeds};
 use crate::parameter;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 
 /// Receives the lines of a list, in order.
 pub type PutList<'p> = dyn FnMut(&[u8]) -> Result<()> + 'p;

@@ -10,9 +10,8 @@ use super::report::AgainstReport;
 use super::run::AgainstOutput;
 use crate::corpus::RowLayout;
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
-use drift_core::error::{Error, Result};
 use drift_core::io::{AtomicFile, file_name, open, unpack};
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 
 /// Compares the files of one shard.
 ///

@@ -1,7 +1,8 @@
 //! Judges one generated block: the text between `<` and `>`.
 
 use super::threedmolgen::is_junk;
-use drift_core::encoding::{Encoding, decimal_text::NumberPrefix, scan_prefix};
+use drift_core::Encoding;
+use drift_core::encoding::{decimal_text::NumberPrefix, scan_prefix};
 
 /// The faults of a block; none by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -10,7 +10,7 @@ use super::request::AuditPlan;
 use super::row_label::{BaseRows, RowLabel};
 use super::runs::{AuditRun, RowMeasure};
 use crate::parameter;
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// Compares all rows of an audit with the row that the plan asks for, and adds the comparisons and advice to its report.
 ///

@@ -7,10 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::block::BlockVerdict;
 use super::outcome::Outcome;
 use super::sample::TextVerdict;
-use drift_core::encoding::Encoding;
-use drift_core::error::Result;
 use drift_core::text::tagged;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Result, Tokenizer};
 
 drift_core::counters! {
     /// The results for a set of samples. The four outcomes add up to `samples`.

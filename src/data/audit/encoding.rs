@@ -11,8 +11,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use drift_core::Encoding;
 use drift_core::encoding::decimal_text::NumberPrefix;
-use drift_core::encoding::{Encoding, TrailingZeros, scan_prefix};
+use drift_core::encoding::{TrailingZeros, scan_prefix};
 
 /// The factor by which the evidence for one encoding must exceed the other: a weak model makes occasional mistakes.
 const MAJORITY: u64 = 4;

@@ -16,10 +16,8 @@ use super::request::AuditPlan;
 use super::sample::{TextVerdict, split};
 use crate::audit::chemistry::Chemistry;
 use crate::energy::{Energies, EnergyAnswer, EnergyFrame};
-use drift_core::encoding::Encoding;
-use drift_core::error::Result;
-use drift_core::job::Job;
 use drift_core::text::skeleton;
+use drift_core::{Encoding, Job, Result};
 
 /// The schema of [`EnergyReport`].
 pub(crate) const ENERGY_SCHEMA: &str = "drift.energy/1";

@@ -17,7 +17,7 @@ use super::row_label::RowLabel;
 use super::sample::TextVerdict;
 use super::worst::{BrokenText, WorstTexts, broken_share};
 use crate::stats::interval::{Interval, LEVEL, wilson};
-use drift_core::encoding::Encoding;
+use drift_core::Encoding;
 use drift_core::text::skeleton;
 
 /// The report on one file, or on one logit processor in it.

@@ -21,11 +21,10 @@ use super::sample::{TextVerdict, judge, judged_blocks, split};
 use super::smoke::bias;
 use crate::corpus::SkippedRecord;
 use crate::generation::{GenerationRun, TextsHeader};
-use drift_core::encoding::Encoding;
-use drift_core::error::Result;
-use drift_core::job::{InputHash, Job, Unit};
+use drift_core::job::{InputHash, Unit};
 use drift_core::text::CONFORMER_OPEN;
 use drift_core::text::skeleton::{self, fill};
+use drift_core::{Encoding, Job, Result};
 
 /// The number of samples in one parallel task.
 const CHUNK: usize = 256;

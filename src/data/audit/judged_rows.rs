@@ -13,9 +13,8 @@ use super::row_label::{BaseRows, RowLabel};
 use super::runs::{AuditRun, RowReferences, rows_of_files, worst_by_row};
 use super::text_encoding::{EncodingFrom, TextEncoding};
 use crate::generation::GenerationRun;
-use drift_core::encoding::Encoding;
-use drift_core::error::Result;
-use drift_core::job::{InputHash, Job};
+use drift_core::job::InputHash;
+use drift_core::{Encoding, Job, Result};
 
 /// A row: the texts of a model under one logit processor.
 #[derive(Debug, Clone)]

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::block::led;
+use drift_core::Encoding;
 use drift_core::encoding::decimal_text::NumberPrefix;
 use drift_core::encoding::decimal_text::truncate_decimal;
-use drift_core::encoding::{Encoding, Fixed, scan_prefix};
+use drift_core::encoding::{Fixed, scan_prefix};
 
 /// The kind of flaw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

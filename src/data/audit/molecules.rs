@@ -10,10 +10,9 @@ use std::collections::HashMap;
 use super::records::{Reader, Record};
 use crate::corpus::pickle::{Pickle, Value};
 use crate::corpus::{Conformer, Context, Frame, IsomerPool, ReadOptions, SmilesSource, pickles};
-use drift_core::encoding::{Encoding, Reading};
-use drift_core::error::Result;
-use drift_core::job::Job;
+use drift_core::encoding::Reading;
 use drift_core::text::{skeleton, tagged, write};
+use drift_core::{Encoding, Job, Result};
 
 /// The key under which a shard counts the texts that were not decoded.
 const STATS: &str = "stats";

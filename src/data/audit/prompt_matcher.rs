@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::geometry::Conformation;
 use super::sample::in_angstrom;
 use crate::corpus::Conformer;
+use drift_core::Encoding;
 use drift_core::chem::{AtomLimit, AtomMapping, Graph, Isotopes, Mismatch, SmilesMolecule, graph_key};
-use drift_core::encoding::Encoding;
 use drift_core::text::skeleton::smiles;
 
 /// The relation of a reference conformer to the prompts.

@@ -37,10 +37,9 @@ use crate::corpus::table::{self, FirstLine, Header, RowBlocks, whole_fields};
 use crate::corpus::{Format, MAX_LINE_BYTES, RowFilter, SkippedRecord, is_tar, whole};
 use crate::generation::TextsHeader;
 use crate::parameter;
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedLines, FoldSeed};
-use drift_core::job::{InputHash, Job};
+use drift_core::job::InputHash;
+use drift_core::{Encoding, Error, Job, Result};
 
 /// The size limit of a smoke report or array, in bytes, decompressed: these are read as a whole. Files of lines have no limit.
 pub(crate) const MAX_FILE_BYTES: u64 = 1 << 29;

@@ -11,11 +11,11 @@ use crate::corpus::fields::{TEXT_FIELDS, is_inside_tags};
 use crate::corpus::{MAX_LINE_BYTES, RowFilter, SKIPPED_LISTED, SkippedRecord};
 use crate::generation::TextsHeader;
 use crate::parameter;
-use drift_core::encoding::{Encoding, TrailingZeros};
-use drift_core::error::{Error, Result};
+use drift_core::encoding::TrailingZeros;
 use drift_core::io::{BoundedLine, FoldSeed};
 use drift_core::text::skeleton;
 use drift_core::text::{CONFORMER_OPEN, SMILES_OPEN, tagged};
+use drift_core::{Encoding, Error, Result};
 
 /// The memory limit for the records of a file, in bytes: texts are judged only after all are read.
 const MAX_KEPT_BYTES: usize = 1 << 30;

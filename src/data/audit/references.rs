@@ -16,10 +16,9 @@ use crate::corpus::{AtomOrder, Conformers, ReadSummary};
 use crate::parameter;
 use crate::stats::bootstrap::Mean;
 use drift_core::chem::{AtomLimit, Isotopes};
-use drift_core::encoding::{Encoding, Precision, Reading};
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
+use drift_core::encoding::{Precision, Reading};
 use drift_core::text::skeleton::smiles;
+use drift_core::{Encoding, Error, Job, Result};
 
 /// The seed of bootstrap intervals.
 const SEED: u64 = 0;

@@ -12,8 +12,8 @@ use super::runs::AuditRun;
 use super::smoke::{ForeignPrompt, TheirReport};
 use super::text_encoding::EncodingFrom;
 use crate::corpus::SkippedRecord;
+use drift_core::Encoding;
 use drift_core::chem::Isotopes;
-use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
 
 /// The schema of [`AuditReport`].

@@ -15,9 +15,8 @@ use crate::parameter;
 use drift_core::checkpoint::ModelFolder;
 use drift_core::chem::{AtomLimit, Isotopes};
 use drift_core::constraint::{USUAL_PLACEHOLDER, as_written};
-use drift_core::encoding::{Encoding, EncodingRequest, Precision, TrailingZeros};
-use drift_core::error::{Error, Result};
-use drift_core::tokenizer::Tokenizer;
+use drift_core::encoding::{EncodingRequest, Precision, TrailingZeros};
+use drift_core::{Encoding, Error, Result, Tokenizer};
 
 /// The user's options for an audit.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::generation::GenerationRun;
 use crate::parameter;
 use drift_core::constraint::ProcessorKind;
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// What is known of the origin of a row's texts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]

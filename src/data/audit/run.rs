@@ -20,9 +20,8 @@ use super::runs::{RowReferences, rows_of_files, worst_by_row};
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use super::text_encoding::{Evidence, TextEncoding};
 use crate::corpus::{ReadSummary, SKIPPED_LISTED, SkippedRecord};
-use drift_core::encoding::Encoding;
-use drift_core::error::Result;
-use drift_core::job::{InputHash, Job, Provenance, Unit};
+use drift_core::job::{InputHash, Provenance, Unit};
+use drift_core::{Encoding, Job, Result};
 
 /// Reads and judges the texts of a plan.
 ///

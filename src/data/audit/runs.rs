@@ -24,7 +24,7 @@ use super::text_encoding::{EncodingFrom, TextEncoding};
 use super::worst::WorstTexts;
 use crate::generation::GenerationRun;
 use crate::stats::interval::{ClusterSums, Interval, LEVEL};
-use drift_core::encoding::Encoding;
+use drift_core::Encoding;
 
 /// The number of texts whose seconds are added up, so that the speeds of rows can be compared, if no batches are stated.
 const TIMED_TEXTS: usize = 32;

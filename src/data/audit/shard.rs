@@ -11,10 +11,8 @@ use super::run::{read_files, report};
 use super::text_encoding::{Evidence, TextEncoding};
 use crate::parameter;
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
 use drift_core::io::{AtomicFile, file_name, open};
-use drift_core::job::Job;
+use drift_core::{Encoding, Error, Job, Result};
 
 /// The first line of a part's output. Each further line is a judged file.
 #[derive(Debug, Serialize, Deserialize)]

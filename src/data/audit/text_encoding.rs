@@ -9,9 +9,8 @@ use super::request::AuditPlan;
 use super::sample::split;
 use crate::corpus::looks_like_bins;
 use crate::parameter;
-use drift_core::encoding::{DecimalForms, Encoding, TrailingZeros};
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
+use drift_core::encoding::{DecimalForms, TrailingZeros};
+use drift_core::{Encoding, Error, Job, Result};
 
 /// The source of the encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -4,8 +4,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use drift_core::Encoding;
 use drift_core::constraint::ProcessorKind;
-use drift_core::encoding::Encoding;
 
 /// The reason why a text ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

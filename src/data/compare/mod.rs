@@ -17,9 +17,8 @@ use serde::de::DeserializeSeed;
 use self::figure::{Figures, TOO_MANY};
 use self::figures::{Document, DocumentFigures};
 use self::trace::Summary;
-use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedJson, FoldSeed};
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 pub use figure::Figure;
 pub use trace::{TraceEvents, TraceRow, TraceTable};
 

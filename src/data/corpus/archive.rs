@@ -9,8 +9,9 @@ use zip::{CompressionMethod, ZipArchive};
 use super::damage::{damaged, read_error};
 use super::tar::{Kind, Member as TarMember, Tar};
 use super::{Context, SkippedRecord};
-use drift_core::error::{Error, Result, one_line};
+use drift_core::error::one_line;
 use drift_core::io::{decompressed, drain};
+use drift_core::{Error, Result};
 
 const BUFFER_BYTES: usize = 64 << 10;
 

@@ -1,7 +1,7 @@
 //! Collects records into batches, for readers that process a file record by record.
 
 use super::{Batch, BatchSink, Conformer, Context, SKIPPED_LISTED, SkippedRecord};
-use drift_core::error::Result;
+use drift_core::Result;
 
 /// The number of atoms in a batch: about 1 MB of coordinates.
 const BATCH_ATOMS: usize = 1 << 16;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use super::summary::ReadSummary;
 use super::{BatchSink, Context, Frame, ReadOptions, Source, jsonl, lines, read};
 use crate::parameter;
-use drift_core::encoding::{DecimalForms, Encoding, Precision, Reading};
-use drift_core::error::{Error, Result};
+use drift_core::encoding::{DecimalForms, Precision, Reading};
 use drift_core::io;
-use drift_core::job::{InputHash, Job, Unit};
+use drift_core::job::{InputHash, Unit};
+use drift_core::{Encoding, Error, Job, Result};
 
 /// A source of conformers that can be read repeatedly, with the same conformers in the same order.
 pub trait Conformers: Sync {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use drift_core::error::Error;
+use drift_core::Error;
 
 /// Returns the error for a failed read of `name`: damaged content is the fault of the input, anything else that of the system.
 pub(super) fn read_error(name: &str, error: io::Error) -> Error {

@@ -11,8 +11,9 @@ mod rounding;
 use self::rounding::RoundedPositions;
 use super::eigen::{Rounding, diagonalise, turn_rows};
 use super::{Conformer, Frame};
+use drift_core::Encoding;
 use drift_core::chem::elements::{atomic_number, weight_dalton};
-use drift_core::encoding::{Encoding, Fixed, NumberError};
+use drift_core::encoding::{Fixed, NumberError};
 use drift_core::vector::{cross, dot, minus};
 
 type Vector = [f64; 3];

@@ -16,7 +16,7 @@ use super::fields::{
 use super::lines::LineFormat;
 use super::row_text::RowText;
 use super::{BatchSink, Cells, Context, Format, IsomerPool, ReadOptions, Source, json_columns, lines};
-use drift_core::error::Result;
+use drift_core::Result;
 use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 use drift_core::text::{SMILES_CLOSE, SMILES_OPEN};
 

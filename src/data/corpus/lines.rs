@@ -13,7 +13,7 @@ use super::damage::read_error;
 use super::queue::Queue;
 use super::row_text::{RowLine, RowText, take_row};
 use super::{Batch, BatchSink, Context, Format, ReadOptions, RowLayout, Source};
-use drift_core::error::Result;
+use drift_core::Result;
 use drift_core::io::BoundedLines;
 
 /// The longest line that is read as a record, in bytes (16 MiB). Longer lines are skipped without being stored.

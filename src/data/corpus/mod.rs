@@ -74,8 +74,9 @@ pub use summary::{ReadSummary, SKIPPED_LISTED};
 
 use serde::{Deserialize, Serialize};
 
+use drift_core::Encoding;
 use drift_core::chem::SmilesNotes;
-use drift_core::encoding::{DecimalForms, Encoding, Fixed, Reading};
+use drift_core::encoding::{DecimalForms, Fixed, Reading};
 use drift_core::error::{one_line, shortened_end, shortened_middle};
 
 /// One conformer: the coordinates of its heavy atoms and its skeleton text.

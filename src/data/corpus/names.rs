@@ -19,9 +19,10 @@ use std::sync::Arc;
 
 use super::lines::MAX_LINE_BYTES;
 use crate::parameter;
-use drift_core::error::{Error, Result, shortened_end};
+use drift_core::error::shortened_end;
 use drift_core::io::{self, BoundedLines, LineEnds};
-use drift_core::job::{InputHash, Job};
+use drift_core::job::InputHash;
+use drift_core::{Error, Job, Result};
 pub(crate) use layout::leading_smiles;
 pub(super) use layout::smiles_of;
 pub use layout::{ColumnChoice, whole_smiles};

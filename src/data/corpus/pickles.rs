@@ -10,7 +10,7 @@ use super::pickle::Pickle;
 use super::rdkit::{Positions, RdConformer};
 use super::{BatchSink, Context, IsomerPool};
 use drift_core::chem::Graph;
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// Reads the pickles in `bytes`, one after another. The pickles are parsed, never executed.
 ///

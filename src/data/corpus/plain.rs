@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use super::Conformer;
-use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
+use drift_core::Encoding;
+use drift_core::encoding::{Precision, Reading, TrailingZeros};
 use drift_core::error::excerpt;
 use drift_core::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, EnrichedText, SMILES_CLOSE, SMILES_OPEN};
 

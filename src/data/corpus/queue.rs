@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use super::{Batch, BatchSink};
-use drift_core::error::Result;
+use drift_core::Result;
 
 const IN_FLIGHT_BYTES: usize = 8 << 20;
 

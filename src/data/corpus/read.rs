@@ -14,9 +14,9 @@ use super::{
     Batch, BatchSink, Context, ReadOptions, SkippedRecord, Source, jsonl, lines, msgpack, pickles, sdf,
     side_by_side, table, xyz,
 };
-use drift_core::error::{Error, Result};
 use drift_core::io;
-use drift_core::job::{InputHash, Job, Unit};
+use drift_core::job::{InputHash, Unit};
+use drift_core::{Error, Job, Result};
 
 /// The largest pickle that is read, in bytes, since a pickle is read into memory whole.
 const MAX_PICKLE_BYTES: u64 = 2 << 30;

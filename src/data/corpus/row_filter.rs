@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::json_columns;
 use crate::parameter;
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// Picks rows by the values of their columns. Without conditions, every row is picked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

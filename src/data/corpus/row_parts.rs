@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Format;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::Parameter;
+use drift_core::{Error, Result};
 
 /// What to keep of the rows of tables and JSON Lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

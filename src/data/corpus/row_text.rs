@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{Batch, Cells, Conformer, Frame, IsomerPool, ReadOptions, SkippedRecord, frame, plain};
-use drift_core::encoding::{Encoding, Precision, Reading, TrailingZeros};
-use drift_core::error::Error;
+use drift_core::encoding::{Precision, Reading, TrailingZeros};
+use drift_core::{Encoding, Error};
 use memchr::memmem;
 
 /// The problem with a row.

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::damage::read_error;
 use super::walk::InputFile;
 use super::{Batch, Context, pickles};
-use drift_core::error::Result;
+use drift_core::Result;
 use drift_core::io;
 use drift_core::job::InputHash;
 

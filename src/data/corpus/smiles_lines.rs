@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::SkippedRecord;
-use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedLines, LineEnds};
-use drift_core::job::{InputHash, Job};
+use drift_core::job::InputHash;
 use drift_core::text::skeleton::from_smiles;
+use drift_core::{Error, Job, Result};
 
 /// The longest line of a SMILES file in bytes, far more than a molecule and its name need.
 pub(crate) const MAX_SMILES_LINE_BYTES: usize = 1 << 20;

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::source::KNOWN_FORMATS;
 use super::{AtomOrder, Batch, Conformer, SkippedRecord};
 use crate::parameter;
-use drift_core::encoding::{DecimalForms, Encoding};
-use drift_core::error::{Error, Result};
+use drift_core::encoding::DecimalForms;
 use drift_core::job::InputHash;
+use drift_core::{Encoding, Error, Result};
 
 /// The number of skipped records that a summary lists; it counts all of them.
 pub const SKIPPED_LISTED: usize = 1_000;

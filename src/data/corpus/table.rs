@@ -20,7 +20,7 @@ use super::lines::MAX_LINE_BYTES;
 use super::queue::Queue;
 use super::row_text::{RowLine, RowText, take_row};
 use super::{Batch, BatchSink, Cells, Context, Format, ReadOptions, RowLayout, Source};
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 use header::is_before_header;
 pub(crate) use header::{FirstLine, Header, behind_comments, problem};
 pub(crate) use rows::{RowBlock, RowBlocks, whole_fields};

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::SkippedRecord;
-use drift_core::error::{Error, Result, one_line};
+use drift_core::error::one_line;
 use drift_core::io::file_name;
+use drift_core::{Error, Result};
 
 /// A file to read.
 #[derive(Debug, PartialEq, Eq)]

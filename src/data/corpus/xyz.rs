@@ -18,8 +18,9 @@ use super::labels::{Items, Labels};
 use super::lines::Lines;
 use super::names::leading_smiles;
 use super::{BatchSink, Context, Source};
+use drift_core::Result;
 use drift_core::chem::elements::{atomic_number, isotope_of_name, symbol};
-use drift_core::error::{Result, excerpt};
+use drift_core::error::excerpt;
 
 /// The largest number of atoms that a frame may announce.
 const MAX_ATOMS: usize = 1_000_000;

@@ -10,8 +10,7 @@ use crate::corpus::{
 use crate::flaws::{DUPLICATE_ANGSTROM, FlawKind, JudgePass, KeyPass, PlaceCounter, RowPlace};
 use crate::parameter;
 use crate::shard::files::{FilesSummary, add_counts};
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 
 /// Some files that are encoded.
 pub(super) struct EncodedFiles<'e> {

@@ -21,9 +21,7 @@ use super::{EncodePlan, EncodeReport, LineSink};
 use crate::corpus::{Files, Listing, SKIPPED_LISTED, SkippedRecord};
 use crate::parameter;
 use crate::shard::files::FilesSummary;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Error, Job, Result, Tokenizer};
 
 /// The most conformers that are packed together, so that memory does not grow with a molecule or the input.
 const MOST_TOGETHER: usize = 4_096;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{EnergyAnswer, EnergyPlan};
 use crate::shard::journal::Journal;
-use drift_core::error::Result;
+use drift_core::Result;
 use drift_core::io::hash_bytes;
 
 /// The number of hexadecimal digits of a key: 128 bits of a SHA-256.

@@ -24,8 +24,8 @@ use self::process::{RunEnd, run};
 pub use frame::EnergyFrame;
 
 use crate::parameter;
-use drift_core::error::{Error, Result};
-use drift_core::job::{Job, Unit};
+use drift_core::job::Unit;
+use drift_core::{Error, Job, Result};
 
 /// The unit of the program's output. drift converts all energies to kcal/mol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::{EnergyAnswer, EnergyPlan};
 use crate::parameter;
-use drift_core::error::{Error, Result, excerpt};
-use drift_core::job::Job;
+use drift_core::error::excerpt;
+use drift_core::{Error, Job, Result};
 
 /// The interval at which the job is checked for cancellation.
 const STEP: Duration = Duration::from_millis(50);

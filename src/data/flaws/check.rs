@@ -15,8 +15,7 @@ use crate::against::{fingerprint, text_fingerprint};
 use crate::audit::in_angstrom;
 use crate::audit::spread::spread;
 use crate::corpus::{AtomOrder, Batch, Conformer};
-use drift_core::encoding::Encoding;
-use drift_core::error::Result;
+use drift_core::{Encoding, Result};
 
 /// The number of conformers in one parallel task.
 const CHUNK: usize = 256;

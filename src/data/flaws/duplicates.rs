@@ -13,8 +13,9 @@ use crate::audit::geometry::Topology;
 use crate::audit::in_angstrom;
 use crate::audit::spread::spread;
 use crate::corpus::{AtomOrder, Conformer};
+use drift_core::Encoding;
 use drift_core::chem::{AtomLimit, IdenticalAtoms, Isotopes, MolecularIdentity};
-use drift_core::encoding::{Encoding, Fixed};
+use drift_core::encoding::Fixed;
 use drift_core::text::skeleton::smiles;
 
 /// A conformer with its place.

@@ -12,9 +12,8 @@ use crate::corpus::{
 };
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
 use drift_core::encoding::{DecimalForms, Fixed, Reading};
-use drift_core::error::{Error, Result};
 use drift_core::io::{AtomicFile, file_name, open, pack, unpack};
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 
 /// The bytes before the content of a frame: its length in hexadecimal, and a line end.
 const HEAD_BYTES: usize = 17;

@@ -7,9 +7,8 @@ use serde::Serialize;
 use super::check::JudgedRow;
 use super::kind::{FlawCounts, FlawKind};
 use crate::corpus::{AtomOrder, Batch};
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
 use drift_core::text::skeleton::smiles;
+use drift_core::{Encoding, Error, Result};
 
 /// The columns that a check reads, in the order of [`Batch::cells`].
 pub const COLUMNS: &[&str] = &["dataset", "name", "id"];

@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use drift_core::chem::symmetry::UnionFind;
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// The least width of a cell, in Å: many cells in a molecule would be of no use, and a long molecule would run out of them.
 const LEAST_WIDTH_ANGSTROM: f64 = 1e-3;

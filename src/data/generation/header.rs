@@ -6,8 +6,8 @@ use super::environment::Environment;
 use super::run::GenerationRun;
 use super::settings::GenerationProtocol;
 use crate::corpus::fields::ANY_TEXTS_SCHEMA;
-use drift_core::error::{Error, Result};
 use drift_core::job::Provenance;
+use drift_core::{Error, Result};
 
 /// The schema of [`TextsHeader`].
 pub const TEXTS_SCHEMA: &str = "drift.texts/1";

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::cost::{Cost, SpeedMeasure};
 use super::mask_cost::{MaskCost, ResamplingReport};
 use super::self_check::SelfCheck;
+use drift_core::Encoding;
 use drift_core::constraint::{ProcessorKind, TextClass};
-use drift_core::encoding::Encoding;
 
 /// What is known about the texts of a run beside the texts themselves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,8 +5,7 @@ use super::{MinePlan, Store};
 use crate::corpus::{BatchSink, Conformers, Listing, ReadOptions, ReadSummary};
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
 use drift_core::encoding::Reading;
-use drift_core::error::Result;
-use drift_core::job::Job;
+use drift_core::{Job, Result};
 
 /// Reads the files of a shard into stores. Statistics are computed when shards are merged.
 ///

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::corpus::Part;
-use drift_core::encoding::{Encoding, Fixed};
+use drift_core::Encoding;
+use drift_core::encoding::Fixed;
 
 /// A molecule for a prompt or worked example.
 #[derive(Debug, Clone, PartialEq)]

@@ -16,11 +16,11 @@ use crate::corpus::{
 use crate::generation::EvalPart;
 use crate::parameter;
 use drift_core::chem::foreign;
-use drift_core::encoding::{DecimalForms, Encoding};
-use drift_core::error::{Error, Result};
+use drift_core::encoding::DecimalForms;
 use drift_core::io;
-use drift_core::job::{InputHash, Job};
+use drift_core::job::InputHash;
 use drift_core::text::skeleton::{Spelling, smiles};
+use drift_core::{Encoding, Error, Job, Result};
 
 /// Which molecules of a corpus are used.
 #[derive(Debug, Clone, Default)]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::molecule::{PromptMolecule, PromptPool};
 use crate::corpus::{IsomerPool, Part};
 use drift_core::chem::{AtomLimit, atoms_in_order};
-use drift_core::error::{Error, Result};
 use drift_core::text::skeleton::{self, smiles};
+use drift_core::{Error, Result};
 
 /// The pool of each molecule of a corpus.
 #[derive(Default)]

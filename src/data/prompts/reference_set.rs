@@ -10,9 +10,8 @@ use crate::corpus::{AtomOrder, Conformers, SkippedRecord};
 use crate::parameter;
 use drift_core::chem::Isotopes;
 use drift_core::encoding::DecimalForms;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
 use drift_core::text::skeleton::smiles;
+use drift_core::{Error, Job, Result};
 
 impl Molecules {
     /// Assigns reference conformers to the molecules: conformers of the same text, and conformers of the same molecule with another

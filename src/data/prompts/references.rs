@@ -4,8 +4,8 @@ use super::molecule::PromptMolecule;
 use super::molecules::Molecules;
 use crate::audit::geometry::Conformation;
 use crate::audit::{PromptReferences, in_angstrom};
-use drift_core::encoding::{Encoding, Fixed};
-use drift_core::error::Result;
+use drift_core::encoding::Fixed;
+use drift_core::{Encoding, Result};
 
 impl Molecules {
     /// Returns the reference conformers of all molecules and of their pools, in Å.

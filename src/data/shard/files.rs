@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::progress::FinishedPiece;
 use super::{Manifest, Shard, Work};
 use crate::corpus::{Listing, ReadOptions, ReadSummary};
-use drift_core::error::{Error, Result};
 use drift_core::io::{AtomicFile, hash_file};
-use drift_core::job::{InputHash, Job};
+use drift_core::job::InputHash;
+use drift_core::{Error, Job, Result};
 
 /// A part is full after this many bytes of input. At most this much work is lost when a process is killed.
 const PART_BYTES: u64 = 128 << 20;

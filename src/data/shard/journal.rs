@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// An append-only file of finished work, open for writing.
 #[derive(Debug)]

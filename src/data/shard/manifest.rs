@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Shard;
 use super::journal::{Journal, first, pieces};
-use drift_core::error::{Error, Result};
 use drift_core::job::Provenance;
+use drift_core::{Error, Result};
 
 /// The schema of [`Manifest`].
 pub const SCHEMA: &str = "drift.shard/1";

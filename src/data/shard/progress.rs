@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::journal::is_being_written;
 use super::{FILE, Manifest, ShardSet};
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// A finished piece of work in the journal of a shard.
 pub trait FinishedPiece: DeserializeOwned {

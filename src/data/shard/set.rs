@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::{Manifest, Shard};
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// The shards of one work.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use super::histogram::{CoordinateHistogram, Tally};
 use super::interval::ClusterSums;
 use super::moments::Moments;
 use crate::corpus::Conformer;
-use drift_core::encoding::{Encoding, Fixed, Precision};
+use drift_core::Encoding;
+use drift_core::encoding::{Fixed, Precision};
 use drift_core::text::size::{SIZE_CLASSES, size_class};
 
 /// Exact statistics of the coordinates of conformers.

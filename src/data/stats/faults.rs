@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::corpus::{AtomOrder, Conformer};
+use drift_core::Encoding;
 use drift_core::chem::symmetry::UnionFind;
-use drift_core::encoding::Encoding;
 use drift_core::text::skeleton::{self, Piece, pieces};
 use drift_core::vector::squared_distance;
 

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use crate::runs::checkpoint::Checkpoint;
+use drift_core::Result;
 use drift_core::constraint::Placeholder;
-use drift_core::error::Result;
 use drift_core::text::skeleton::placed;
 use drift_core::text::write;
 use drift_data::audit::{self, DriftHistogram};

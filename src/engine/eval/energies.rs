@@ -1,7 +1,6 @@
 //! The energies of a run's texts, from the same program that audits use.
 
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 use drift_data::audit::{AnsweredText, EnergyReport, EnergyText, PromptReferences, energy_report};
 use drift_data::energy::Energies;
 

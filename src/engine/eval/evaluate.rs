@@ -17,8 +17,8 @@ use crate::runs::TextStore;
 use crate::runs::loaded::{LoadedModel, ShardDone, check_generation, give_references, processors, unseen};
 use crate::runs::run::{Run, finished_run};
 use crate::runs::run_cost::generation_run;
-use drift_core::error::{Error, Result};
-use drift_core::job::{InputHash, Job, Provenance};
+use drift_core::job::{InputHash, Provenance};
+use drift_core::{Error, Job, Result};
 use drift_data::audit::{
     AuditedTexts, DriftHistogram, EnergyReport, JudgedRows, MoleculeRecord, PromptNats, PromptReferences,
     RmsdMatrix, RowText, RowTexts, TextLine, VerdictLine, judge_rows,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::texts::OtherTexts;
 use crate::runs::plan::GeneratePlan;
+use drift_core::Encoding;
 use drift_core::chem::AtomLimit;
 use drift_core::constraint::ProcessorKind;
-use drift_core::encoding::Encoding;
 use drift_data::audit::ensemble::{EnsembleMeasures, MoleculeMeasures};
 use drift_data::audit::{AuditPlan, AuditRequest, MissingPolicy};
 use drift_data::energy::Energies;

@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::texts::SameTexts;
 use drift_core::constraint::ProcessorKind;
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
 use drift_core::io::read_whole;
-use drift_core::job::{Job, Provenance};
+use drift_core::job::Provenance;
+use drift_core::{Encoding, Error, Job, Result};
 use drift_data::audit::chemistry::ChemistryReport;
 use drift_data::audit::coverage::CoverageReport;
 use drift_data::audit::ensemble::{ClusterReport, HitReport};

@@ -7,8 +7,8 @@ use crate::runs::checkpoint::Checkpoint;
 use crate::runs::plan::GeneratePlan;
 use crate::runs::run::{Run, RunProcessor, logit_processor};
 use crate::runs::written::{WrittenText, token_texts};
+use drift_core::Result;
 use drift_core::constraint::LogitProcessor;
-use drift_core::error::Result;
 use drift_data::prompts::PromptMolecule;
 
 /// Only this many differences are examined in detail; the others are only counted.

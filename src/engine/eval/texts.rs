@@ -6,9 +6,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use drift_core::constraint::ProcessorKind;
-use drift_core::error::{Error, Result};
 use drift_core::io::{self, BoundedLines};
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 use drift_data::audit::TextLine;
 use drift_data::generation::TextsHeader;
 

@@ -9,8 +9,7 @@ use super::particles::group_of;
 use super::row::Row;
 use super::schedule::Item;
 use crate::model::{Feed, HiddenStates};
-use drift_core::error::Result;
-use drift_core::job::Job;
+use drift_core::{Job, Result};
 
 /// On a GPU, texts enter when at least one in this many rows of the batch is free.
 const ADMITTED_SHARE: usize = 8;

@@ -7,8 +7,8 @@ use super::on_device::Starter;
 use super::{Options, Prompt};
 use crate::model::cuda::{RowDraw, VocabularySampler};
 use crate::model::{Decoder, Feed, HiddenStates, Room};
+use drift_core::Result;
 use drift_core::constraint::Mask;
-use drift_core::error::Result;
 use drift_core::sampling::{Candidates, Noise, draw};
 
 /// How many of the last tokens of a prompt are read. Any logits will do for this check.

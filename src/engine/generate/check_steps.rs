@@ -15,8 +15,8 @@ use super::schedule::{Item, longest_first};
 use super::{End, Options, Prompt};
 use crate::model::cuda::{DeviceRow, EnteringText, RowEnd, WorkDone};
 use crate::model::{Cache, Decoder, Feed, HiddenStates, Room};
+use drift_core::Result;
 use drift_core::constraint::DeviceRule;
-use drift_core::error::Result;
 use drift_core::sampling::{draw, most_likely};
 use drift_data::generation::{NearTie, RecomputedChoice};
 

@@ -16,9 +16,8 @@ use super::{GeneratedText, GenerationResult, Options, Prompt, WorkCounts};
 use crate::model::cuda::{RowDraw, VocabularySampler};
 use crate::model::{Cache, Decoder, Feed, HiddenStates, Prefix};
 use drift_core::constraint::Mask;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
 use drift_core::sampling::{Candidates, most_likely};
+use drift_core::{Error, Job, Result};
 
 /// Generates for all prompts, on the device of `starter` if there is one that can do the run.
 pub(super) fn generate(

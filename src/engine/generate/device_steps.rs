@@ -6,8 +6,8 @@ use super::on_device::{OnDevice, given_up};
 use super::row::Row;
 use super::{End, WorkCounts};
 use crate::model::cuda::{EnteringText, RowEnd, WrittenText};
-use drift_core::error::{Error, Result};
 use drift_core::sampling;
+use drift_core::{Error, Result};
 
 /// The number of steps between two checks by the host. A row that ends in between is skipped until the next check.
 const STEPS: u64 = 8;

@@ -7,7 +7,7 @@
 
 use super::head::rows_of_logits;
 use crate::model::{Decoder, Feed, HiddenStates, Room};
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 use drift_data::generation::RecomputedChoice;
 
 /// The kernels may be at most this many times as far from f32 as candle's logits.

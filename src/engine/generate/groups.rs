@@ -7,7 +7,7 @@ use super::ResampledGroup;
 use super::particles::Group;
 use super::row::Row;
 use crate::model::{Cache, Prefix};
-use drift_core::error::Result;
+use drift_core::Result;
 
 /// All groups of a batch, by prompt and first generation.
 #[derive(Default)]

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use super::Prompt;
 use super::row::Row;
 use crate::model::{Decoder, FEW_ROWS, Feed, failed};
+use drift_core::Result;
 use drift_core::constraint::{Mask, State};
-use drift_core::error::Result;
 use drift_core::sampling::{Candidates, most_likely};
 
 /// The logits that a row needs from the LM head.

@@ -48,8 +48,7 @@ use crate::model::{
 };
 use crate::parameter;
 use drift_core::constraint::Constraint;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 
 /// The memory of a token of a text until the end of the run, in bytes: its id, its characters, its marks.
 const TOKEN_BYTES: usize = 16;

@@ -11,7 +11,7 @@ use crate::model::{Cache, Decoder, FEW_ROWS, KernelSteps, Room};
 use crate::parameter;
 use drift_core::constraint::DeviceRule;
 use drift_core::constraint::automaton::{DeviceTable, MoleculeAutomaton};
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// The longest prompt that a device reads in its own steps, in tokens, separately for each text: about as many as one step has
 /// slots for. candle reads longer prompts except for the last token, once for all texts of a molecule.

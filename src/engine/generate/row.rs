@@ -9,9 +9,9 @@ use super::particles::group_of;
 use super::schedule::Item;
 use super::{End, GeneratedText, Options, Prompt};
 use crate::model::cuda::WrittenText;
+use drift_core::Result;
 use drift_core::constraint::geometry::GeometryRow;
 use drift_core::constraint::{Mask, State};
-use drift_core::error::Result;
 use drift_core::sampling::{Candidates, Noise, draw};
 use drift_data::audit::DeadEnds;
 

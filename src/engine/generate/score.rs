@@ -5,9 +5,9 @@ use rayon::prelude::*;
 use super::Engine;
 use crate::model::{Decoder, Feed, HiddenStates, Room};
 use drift_core::constraint::Mask;
-use drift_core::error::{Error, Result};
-use drift_core::job::{Job, Unit};
+use drift_core::job::Unit;
 use drift_core::sampling::log_probability;
+use drift_core::{Error, Job, Result};
 
 /// The largest number of logits in memory at a time.
 const LOGITS: usize = 1 << 24;

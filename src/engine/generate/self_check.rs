@@ -16,8 +16,8 @@ use super::on_device::{DeviceTask, Starter, given_up};
 use super::{Options, Prompt};
 use crate::model::Decoder;
 use crate::model::cuda::GpuIdentity;
-use drift_core::error::{Error, Result};
 use drift_core::sampling::Sampling;
+use drift_core::{Error, Result};
 use drift_data::generation::{SelfCheck, Verdict};
 
 /// The largest number of rows of a check.

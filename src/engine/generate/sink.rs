@@ -1,7 +1,7 @@
 //! Passes texts on as soon as they are finished, so that an interrupted run loses only the unfinished ones.
 
 use super::{BatchSeconds, GeneratedText, ResampledGroup, Timing, WorkCounts};
-use drift_core::error::Result;
+use drift_core::Result;
 
 /// A receiver of finished texts during a run.
 pub trait TextSink: Send {

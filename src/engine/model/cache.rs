@@ -10,7 +10,7 @@ use super::failed;
 use super::memory::{checked_product, gib};
 use super::rope::Rope;
 use crate::parameter;
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 pub use drift_data::generation::Room;
 
 /// A growing cache grows by at least half, and at least to the next multiple of this many positions.

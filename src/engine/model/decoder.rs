@@ -23,8 +23,8 @@ use super::rope::Rope;
 use super::tensors::PassTensors;
 use super::weights::Weights;
 use drift_core::checkpoint::CONFIG;
-use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
+use drift_core::{Error, Result};
 
 /// A causal language model that threads can share. All mutable state is in the [`Cache`].
 pub struct Decoder {

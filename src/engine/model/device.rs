@@ -9,7 +9,7 @@ use super::memory::{check_fits, free_memory};
 #[cfg(feature = "cuda")]
 use super::pool;
 use crate::parameter;
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// The way in which a GPU computes decode steps. The CPU has only one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::config::Config;
 use drift_core::checkpoint::ModelFolder;
-use drift_core::error::{Error, Result};
-use drift_core::tokenizer::{Tokenizer, ends_of_text};
+use drift_core::tokenizer::ends_of_text;
+use drift_core::{Error, Result, Tokenizer};
 
 /// Returns the ids of the tokens that end a text of the checkpoint in `dir`, as found by [`ends_of_text`]; at least one.
 ///

@@ -7,7 +7,7 @@ use super::failed;
 use super::heads::HeadNorm;
 use super::linear::Linear;
 use super::weights::Weights;
-use drift_core::error::Result;
+use drift_core::Result;
 
 /// A layer of a decoder.
 pub(super) struct Layer {

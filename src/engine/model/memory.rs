@@ -3,7 +3,7 @@
 
 use super::cgroup;
 use super::config::Config;
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// The assumed memory of a machine, in bytes, if the system does not report it.
 const USUAL_BYTES: u64 = 16 << 30;

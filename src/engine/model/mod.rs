@@ -46,8 +46,8 @@ pub use synthetic::Synthetic;
 use std::path::Path;
 
 use crate::parameter;
-use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
+use drift_core::{Error, Result};
 
 /// Returns the error for a failed candle operation; it gives a remedy if a GPU is out of memory.
 pub(crate) fn failed(error: candle_core::Error) -> Error {

@@ -15,9 +15,10 @@ use sha2::{Digest, Sha256};
 
 use super::failed;
 use drift_core::checkpoint::{Float, Header, ModelFolder, WeightFiles};
-use drift_core::error::{Error, Result, excerpt};
+use drift_core::error::excerpt;
 use drift_core::io::{file_name, hex};
 use drift_core::job::InputHash;
+use drift_core::{Error, Result};
 
 /// The standard deviation of the initial weights in transformers.
 const INITIAL_DEVIATION: f32 = 0.02;

@@ -10,9 +10,8 @@ use super::plan::GeneratePlan;
 use crate::generate::{End, GeneratedText};
 use crate::parameter;
 use drift_core::constraint::automaton::AnswerForm;
-use drift_core::error::{Error, Result};
 use drift_core::text::{self, CONFORMER_CLOSE, CONFORMER_OPEN, tagged, write};
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Error, Result, Tokenizer};
 use drift_data::corpus::frame::rewritten;
 use drift_data::prompts::PromptMolecule;
 

@@ -13,11 +13,9 @@ use crate::model::{Config, Decoder, Synthetic, end_of_text};
 use crate::parameter;
 use drift_core::checkpoint::{ModelFolder, RECIPE, folder_name};
 use drift_core::constraint::Specials;
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
-use drift_core::job::{InputHash, Job};
+use drift_core::job::InputHash;
 use drift_core::text::skeleton::Spelling;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Error, Job, Result, Tokenizer};
 use drift_data::corpus::{Conformers, EmbeddedConformers, EmbeddedCorpus, Frame};
 use drift_data::generation::EncodingEvidence;
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::generate::{
     BatchSeconds, DeadEnds, End, GeneratedText, ResampledGroup, SelfCheck, Timing, WorkCounts,
 };
-use drift_core::encoding::Encoding;
+use drift_core::Encoding;
 use drift_core::job::InputHash;
 use drift_data::generation::{EncodingEvidence, Environment};
 use drift_data::shard::progress::FinishedPiece;

@@ -8,8 +8,8 @@ use super::finished::{JournalEntry, KeptModel, KeptText, PartCost, RunPlace};
 use super::kept_run::{KeptRun, held_twice};
 use super::text_seconds::TextPlace;
 use crate::generate::{SelfCheck, TextDelta, TextSink};
-use drift_core::error::{Error, Result};
 use drift_core::job::InputHash;
+use drift_core::{Error, Result};
 use drift_data::generation::Environment;
 use drift_data::shard::{Shard, Work};
 

@@ -6,7 +6,7 @@ use std::mem::take;
 use super::finished::PartCost;
 use super::text_seconds::{FinishTimes, TextPlace, TextSeconds};
 use crate::generate::{GeneratedText, GenerationResult, ResampledGroup, SelfCheck, Verdict};
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// The stored parts of a run.
 #[derive(Debug, Default)]

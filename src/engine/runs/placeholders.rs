@@ -5,8 +5,7 @@ use super::plan::{GeneratePlan, PlaceholderChoice};
 use crate::parameter;
 use drift_core::constraint::{Placeholder, THEIR_PLACEHOLDER, USUAL_PLACEHOLDER, as_written};
 use drift_core::encoding::Reading;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 use drift_data::corpus::EmbeddedConformers;
 use drift_data::generation::ClassPlaceholder;
 use drift_tune::placeholder::{

@@ -7,10 +7,8 @@ use super::checkpoint::Checkpoint;
 use crate::generate::{End, GeneratedText};
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::constraint::strip_junk;
-use drift_core::encoding::Encoding;
-use drift_core::error::Result;
 use drift_core::text::CONFORMER_CLOSE;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Result, Tokenizer};
 use drift_data::audit::{self, Mark, MarkKind};
 
 /// A generated text as it is written to files and judged.

@@ -6,7 +6,8 @@ use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
 use super::parameters::normal;
-use drift_core::encoding::{Encoding, Fixed};
+use drift_core::Encoding;
+use drift_core::encoding::Fixed;
 use drift_data::corpus::frame::first_atoms;
 use drift_data::corpus::{Conformer, Frame};
 

@@ -8,11 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::network::{Pack, Target};
 use crate::parameter;
-use drift_core::encoding::{Encoding, is_of_number};
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
+use drift_core::encoding::is_of_number;
 use drift_core::text::{self, prompt, skeleton};
-use drift_core::tokenizer::{NamedToken, Token, TokenRole, Tokenizer};
+use drift_core::tokenizer::{NamedToken, Token, TokenRole};
+use drift_core::{Encoding, Error, Job, Result, Tokenizer};
 use drift_data::corpus::{AtomOrder, Conformer, Conformers, Part, ReadSummary};
 
 /// The weights of tokens in the loss.

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::parameters::ParameterLayout;
 use super::report::TrainReport;
 use drift_core::checkpoint::{CONFIG, Float, GENERATION_CONFIG, RECIPE, TOKENIZER_CONFIG};
-use drift_core::error::{Error, Result};
 use drift_core::io::OutputSet;
 use drift_core::tokenizer::NamedToken;
+use drift_core::{Error, Result};
 use drift_tune::design::extension::config::tokenizer_config;
 
 /// The files and settings beside the weights.

@@ -11,8 +11,7 @@ use super::kernels::{Prediction, add};
 use super::network::{Network, Pack};
 use super::parameters::ParameterLayout;
 use crate::model::Config;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 
 /// The number of document tokens that a thread processes at a time, so that their activations stay in the CPU cache.
 pub(super) const PACK_TOKENS: usize = 1024;

@@ -2,7 +2,7 @@
 
 use crate::model::{Config, check_fits, checked_product, checked_sum, free_memory};
 use crate::parameter;
-use drift_core::error::Result;
+use drift_core::Result;
 
 /// Refuses a network or a batch that does not fit into memory. Counted are weights and moments, one gradient per pack of a batch,
 /// the buffers of a save, and the activations of the threads.

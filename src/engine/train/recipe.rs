@@ -6,10 +6,10 @@ use super::augment::Augmentation;
 use super::documents::Loss;
 use crate::model::{Architecture, Config};
 use crate::parameter;
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::Parameter;
 use drift_core::job::InputHash;
 use drift_core::tokenizer::NamedToken;
+use drift_core::{Encoding, Error, Result};
 
 /// The shape of a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

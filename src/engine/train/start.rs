@@ -9,10 +9,10 @@ use super::recipe::{InitRecipe, Shape};
 use crate::model::{Config, load_numbers};
 use crate::parameter;
 use drift_core::checkpoint::{CONFIG, Float, GENERATION_CONFIG, Header, ModelFolder, WeightFiles};
-use drift_core::error::{Error, Result};
 use drift_core::io::hash_bytes;
 use drift_core::job::InputHash;
-use drift_core::tokenizer::{NamedToken, Tokenizer};
+use drift_core::tokenizer::NamedToken;
+use drift_core::{Error, Result, Tokenizer};
 
 /// The start of a training.
 pub enum Start {

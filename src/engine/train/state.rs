@@ -11,8 +11,8 @@ use super::optimizer::FlatWeights;
 use super::recipe::Recipe;
 use super::report::{CurvePoint, Validation};
 use crate::parameter;
-use drift_core::error::{Error, Result};
 use drift_core::io::{read_to_limit, write_atomic};
+use drift_core::{Error, Result};
 
 /// The file name in the output folder.
 pub const FILE: &str = "training.safetensors";

@@ -20,10 +20,9 @@ use super::start::Start;
 use super::state::{self, TrainingHistory, TrainingState};
 use crate::model::Config;
 use crate::parameter;
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
-use drift_core::job::{Job, Provenance, Unit};
-use drift_core::tokenizer::{NamedToken, Tokenizer};
+use drift_core::job::{Provenance, Unit};
+use drift_core::tokenizer::NamedToken;
+use drift_core::{Encoding, Error, Job, Result, Tokenizer};
 use drift_data::corpus::Conformers;
 
 /// The number of updates between two points of the loss curve.

@@ -8,9 +8,7 @@ use crate::placeholder::{FitReport, takes_templates};
 use drift_core::command::DriftCommand;
 use drift_core::constraint::automaton::AutomatonProcessor;
 use drift_core::constraint::{LogitProcessor, Placeholder, ProcessorKind, Specials};
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Error, Result, Tokenizer};
 
 /// The remedy if nothing works.
 const NOTHING: &str =

@@ -10,8 +10,8 @@ use super::report::vocabulary::VocabularyReport;
 use super::rows::initial::{Rows, belongs, rows};
 use super::rows::weights::{Model, config};
 use drift_core::checkpoint::{GENERATION_CONFIG, ModelFolder, configured_rows};
-use drift_core::error::Result;
-use drift_core::tokenizer::{Tokenizer, config_beside};
+use drift_core::tokenizer::config_beside;
+use drift_core::{Result, Tokenizer};
 
 /// The files of a base in addition to its `tokenizer.json`.
 #[derive(Default)]

@@ -7,9 +7,7 @@ use super::scheme::cuts::SchemeKind;
 use crate::placeholder::takes_templates;
 use drift_core::command::DriftCommand;
 use drift_core::constraint::automaton::AutomatonProcessor;
-use drift_core::encoding::Encoding;
-use drift_core::error::Error;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Error, Tokenizer};
 
 /// The molecule of a command that needs one where the user gave none.
 const EXAMPLE: &str = "CCO";

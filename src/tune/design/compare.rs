@@ -24,11 +24,9 @@ use super::scheme::grammar::Grammar;
 use super::scheme::pieces::SlotContents;
 use super::train::train;
 use crate::parameter;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
 use drift_core::text::{self};
-use drift_core::tokenizer::Tokenizer;
 use drift_core::tokenizer::learn::{BYTES, learn_plain};
+use drift_core::{Error, Job, Result, Tokenizer};
 use drift_data::corpus::Conformers;
 
 /// The number of blocks from which merges are learned if each block is one word. Nearly all such words differ, so grouping equal

@@ -8,8 +8,7 @@ use super::scheme::cuts::SchemeKind;
 use super::scheme::slots::Range;
 use super::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
 use super::scheme::spaces::DesignSpaces;
-use drift_core::error::Result;
-use drift_core::job::Job;
+use drift_core::{Job, Result};
 
 /// The ranges that are shown in addition to the plan's range, in Å.
 const RANGES: [u32; 2] = [10, 20];

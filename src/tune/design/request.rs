@@ -27,9 +27,7 @@ use super::train_merges::train_merges;
 use super::train_scratch::{scratch_config, train_scratch};
 use crate::parameter;
 use drift_core::encoding::Reading;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Error, Job, Result, Tokenizer};
 use drift_data::corpus::Conformers;
 
 /// The goal: which tokens, and how many.

@@ -28,10 +28,9 @@ use super::scheme::slots::Range;
 use super::scheme::space::{BaseTokens, MAX_NEW_TOKENS, Optimum};
 use super::scheme::spaces::DesignSpaces;
 use crate::parameter;
-use drift_core::encoding::{Encoding, TrailingZeros};
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
-use drift_core::tokenizer::{BUILT_IN_SKELETONS, Tokenizer};
+use drift_core::encoding::TrailingZeros;
+use drift_core::tokenizer::BUILT_IN_SKELETONS;
+use drift_core::{Encoding, Error, Job, Result, Tokenizer};
 use drift_data::corpus::Conformers;
 
 /// Designs an extension, writes it into the base, checks it, and measures it. A base that already is the result of the same plan is

@@ -11,8 +11,7 @@ use super::measured::sample::LearningSample;
 use super::report::learned::{LearnedReport, Promises};
 use super::report::trained::TrainedTokenizer;
 use crate::parameter;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 use drift_data::corpus::Conformers;
 
 /// Learns `tokens` tokens by merges, checks the tokenizer, and measures it. The goal of the plan does not matter.

@@ -13,8 +13,7 @@ use super::measured::corpus::CorpusMeasurement;
 use super::measured::sample::LearningSample;
 use super::report::learned::{LearnedReport, Promises, ScratchPromises};
 use super::report::trained::TrainedTokenizer;
-use drift_core::error::Result;
-use drift_core::job::Job;
+use drift_core::{Job, Result};
 use drift_data::corpus::Conformers;
 
 /// Returns the configuration that `transformers` expects next to the tokenizer.

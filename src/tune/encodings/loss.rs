@@ -7,11 +7,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::placeholder::{Reservoir, key_of_place};
-use drift_core::encoding::Encoding;
-use drift_core::error::Result;
-use drift_core::job::Job;
 use drift_core::text::skeleton;
 use drift_core::vector::distance;
+use drift_core::{Encoding, Job, Result};
 use drift_data::audit::align::superposed;
 use drift_data::audit::chemistry::Chemistry;
 use drift_data::corpus::{AtomOrder, Conformer};

@@ -20,9 +20,8 @@ use tokens::{Sample, TokenCosts, costs};
 use crate::design::extension::base::BaseTokenizer;
 use crate::design::train::drafts;
 use crate::design::{Base, SchemeKind};
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
-use drift_core::job::{Job, Provenance, Unit};
+use drift_core::job::{Provenance, Unit};
+use drift_core::{Encoding, Error, Job, Result};
 use drift_data::corpus::{Conformer, Conformers};
 
 /// What to compare.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::loss::TextLoss;
 use super::tokens::{TokenCosts, TokensPerBlock};
-use drift_core::encoding::Encoding;
+use drift_core::Encoding;
 use drift_core::job::Provenance;
 use drift_data::corpus::SkippedRecord;
 

@@ -10,11 +10,9 @@ use serde::Serialize;
 use crate::design::measured::corpus::tokens_of_block;
 use drift_core::constraint::automaton::AutomatonProcessor;
 use drift_core::constraint::{Constraint, Mask};
-use drift_core::encoding::{Encoding, Fixed};
-use drift_core::error::Result;
-use drift_core::job::Job;
+use drift_core::encoding::Fixed;
 use drift_core::text::{self, SMILES_CLOSE, SMILES_OPEN, skeleton};
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Job, Result, Tokenizer};
 use drift_data::corpus::Conformer;
 
 /// The number of conformers that are followed through the automaton.

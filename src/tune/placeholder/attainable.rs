@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use drift_core::error::{Error, Result};
 use drift_core::text::skeleton;
 use drift_core::tokenizer::{Counter, MAX_BLOCK_TOKENS};
+use drift_core::{Error, Result};
 
 /// The possible numbers of FREE tokens, with placeholders that have them.
 pub struct AttainableTokens {

@@ -12,10 +12,10 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use drift_core::encoding::{Encoding, Fixed};
-use drift_core::error::Result;
+use drift_core::encoding::Fixed;
 use drift_core::text::skeleton;
-use drift_core::tokenizer::{BlockTokens, InBlocks, Tokenizer};
+use drift_core::tokenizer::{BlockTokens, InBlocks};
+use drift_core::{Encoding, Result, Tokenizer};
 
 /// The tokens that contain characters of a block and other characters; sorted, each once.
 pub type CrossingTokens = BTreeSet<String>;

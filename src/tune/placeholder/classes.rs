@@ -17,8 +17,8 @@ use super::objective::{Harm, Objective};
 use super::replay::BlockReplay;
 use super::sample::key_of_text;
 use super::search::{SearchSettings, search};
-use drift_core::error::{Error, Result};
 use drift_core::text::partition::Partition;
+use drift_core::{Error, Result};
 use drift_data::stats::interval::{LEVEL, PairedDifference, paired};
 
 /// A conformer of the sample on which classes are judged.

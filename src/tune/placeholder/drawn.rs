@@ -3,10 +3,9 @@
 use super::borders::inside;
 use super::forcing::Choice;
 use super::report::{BlockDrift, CandidateReport};
-use drift_core::encoding::Encoding;
-use drift_core::error::Result;
 use drift_core::text::{self, skeleton};
-use drift_core::tokenizer::{BlockTokens, Tokenizer};
+use drift_core::tokenizer::BlockTokens;
+use drift_core::{Encoding, Result, Tokenizer};
 use drift_data::corpus::Conformer;
 
 /// The largest number of placeholders beside the chosen one for which a block is drawn.

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::sample::{Reservoir, key_of_place, key_of_text};
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
 use drift_core::text::skeleton::atoms;
+use drift_core::{Error, Job, Result};
 use drift_data::corpus::{AtomOrder, BatchSink, Conformer, Conformers, ReadSummary};
 
 /// Corpora with up to this many blocks are kept in memory (about 20 bytes each); larger ones are read again.

@@ -5,9 +5,9 @@ use super::plan::{EncodingChoice, FitPlan};
 use super::report::{CorpusReport, FitReport, SCHEMA};
 use super::task::Task;
 use crate::parameter;
-use drift_core::encoding::{Encoding, Reading, TrailingZeros, is_three_numbers};
-use drift_core::error::{Error, Result};
-use drift_core::job::{InputHash, Job, Provenance, Unit};
+use drift_core::encoding::{Reading, TrailingZeros, is_three_numbers};
+use drift_core::job::{InputHash, Provenance, Unit};
+use drift_core::{Encoding, Error, Job, Result};
 use drift_data::corpus::Conformers;
 
 /// Fits a placeholder for every tokenizer and encoding of the plan.

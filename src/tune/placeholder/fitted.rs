@@ -7,12 +7,10 @@ use serde::Deserialize;
 use super::classes::{PartitionReport, best_partition};
 use super::report::{FitReport, SCHEMA};
 use drift_core::command::DriftCommand;
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
 use drift_core::io;
-use drift_core::job::{InputHash, Job};
+use drift_core::job::InputHash;
 use drift_core::text::partition::Partition;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Error, Job, Result, Tokenizer};
 
 /// The largest size of a file of results in bytes; no result is larger.
 const LIMIT: u64 = 64 << 20;

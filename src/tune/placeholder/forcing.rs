@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use super::borders::{CrossingTokens, inside};
 use super::grammar::tie_key;
 use super::report::RefusedTokenizer;
-use drift_core::encoding::Encoding;
-use drift_core::error::Result;
 use drift_core::text::{self, skeleton};
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Result, Tokenizer};
 use drift_data::corpus::Conformer;
 
 /// The largest number of tokens that a refusal lists.

@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 
 use rand::Rng;
 
-use drift_core::encoding::{Encoding, Fixed};
+use drift_core::Encoding;
+use drift_core::encoding::Fixed;
 
 /// The placeholders that users have or proposed, with their sources.
 pub(crate) const USERS_PLACEHOLDERS: [(&str, &str); 5] = [

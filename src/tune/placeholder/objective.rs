@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::{PICO, ReplayTotals};
 use crate::parameter;
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// The harm of a placeholder in replay, `[u, r, j]`, for reports. Comparisons use the counts before division.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use super::grammar::{Space, USERS_PLACEHOLDERS};
 use super::objective::Objective;
 use crate::parameter;
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Error, Result, Tokenizer};
 
 /// The encodings to fit for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

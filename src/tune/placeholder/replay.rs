@@ -3,7 +3,8 @@
 //! The first F tokens of the block survive. If F < T, digits are lost (*truncation*); if F > T, F - T slots are left over (*junk
 //! slots*). The surviving text is parsed as three numbers `-?digits[.[digits]]`.
 
-use drift_core::encoding::{Encoding, Fixed, Precision};
+use drift_core::Encoding;
+use drift_core::encoding::{Fixed, Precision};
 use drift_core::tokenizer::BlockTokens;
 
 /// The largest number of cuts of a block that leave three numbers but not the whole block, because z has at most eleven characters.

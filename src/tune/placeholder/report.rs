@@ -8,9 +8,8 @@ use super::counts::Measures;
 use super::intervals::Intervals;
 use super::objective::Objective;
 use super::search::SearchSettings;
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
 use drift_core::job::Provenance;
+use drift_core::{Encoding, Error, Result};
 use drift_data::corpus::SkippedRecord;
 
 /// The value of [`FitReport::schema`].

@@ -12,7 +12,7 @@ use super::counts::ReplayTotals;
 use super::grammar::{Numbers, Space, tie_key};
 use super::objective::Objective;
 use crate::anneal::{Cooling, anneal};
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// A placeholder for each class of block.
 pub type Assignment = Vec<Numbers>;

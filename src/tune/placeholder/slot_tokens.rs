@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use drift_core::encoding::language::{Languages, StateId};
-use drift_core::encoding::{Dfa, Encoding, IntegersBelow};
-use drift_core::error::Result;
+use drift_core::encoding::{Dfa, IntegersBelow};
 use drift_core::tokenizer::boundaries::with_white_space;
-use drift_core::tokenizer::{Isolation, SlotProduct, Tokenizer};
+use drift_core::tokenizer::{Isolation, SlotProduct};
+use drift_core::{Encoding, Result, Tokenizer};
 
 use super::attainable::{Spellings, keep};
 

@@ -19,8 +19,8 @@ use rayon::prelude::*;
 use super::attainable::{AttainableTokens, Spellings, USUAL, best, fill, free_tokens, joined, keep, misfit};
 use super::grammar::{INTEGERS, Number, Space, number_text};
 use super::slot_tokens::SlotTokens;
-use drift_core::error::{Error, Result};
 use drift_core::tokenizer::{Counter, Isolation, Method};
+use drift_core::{Error, Result};
 
 /// The number of random placeholders whose tokens are compared with those of their path.
 const TRIED: usize = 4_000;

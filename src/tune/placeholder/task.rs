@@ -24,10 +24,9 @@ use super::report::{
 use super::search::{SearchSettings, search};
 use super::statement::statement;
 use super::strings::attainable;
-use drift_core::encoding::Encoding;
-use drift_core::error::Result;
 use drift_core::text::{self, skeleton};
-use drift_core::tokenizer::{BlockTokens, Counter, Method, Tokenizer};
+use drift_core::tokenizer::{BlockTokens, Counter, Method};
+use drift_core::{Encoding, Result, Tokenizer};
 use drift_data::corpus::Conformer;
 
 /// The number of conformers that one piece of work replays.

@@ -1,7 +1,8 @@
 //! Which measures of ensembles were asked for.
 
 use crate::parameter;
-use drift_core::error::{Error, Parameter, Result};
+use drift_core::error::Parameter;
+use drift_core::{Error, Result};
 
 /// The numbers of texts of Hit@K that are used if none are given.
 pub const USUAL_DRAWS: [u64; 3] = [1, 5, 10];

@@ -8,7 +8,7 @@ use super::super::coverage::{Deviations, MissingPolicy};
 use super::super::ensemble::{ClusterReport, Flexibility, HitReport, MoleculeHits, SizedClusters, SizedHits};
 use super::ensembles::EnsembleScore;
 use super::in_memory::{Judge, skeleton_of};
-use drift_core::error::Result;
+use drift_core::Result;
 
 /// The measures of the texts of one SMILES.
 #[derive(Debug, Clone, Copy)]

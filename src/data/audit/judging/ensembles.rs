@@ -8,7 +8,7 @@ use super::super::ensemble::{ConformerClusters, Ensemble, MoleculeClusters, Mole
 use super::super::geometry::Conformation;
 use super::molecule::JudgedMolecule;
 use super::plan::JudgePlan;
-use drift_core::error::Result;
+use drift_core::Result;
 
 /// The measures of one molecule's texts together, as far as they were asked for.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -14,9 +14,9 @@ use super::scores::{BatchScores, score};
 use crate::corpus::{Conformers, ReadSummary};
 use crate::parameter;
 use drift_core::encoding::Reading;
-use drift_core::error::{Error, Result, shortened_end};
-use drift_core::job::Job;
+use drift_core::error::shortened_end;
 use drift_core::text::{parse, skeleton};
+use drift_core::{Error, Job, Result};
 
 /// The number of molecules whose rules and symmetries are cached between batches.
 const KEPT_MOLECULES: usize = 4_096;

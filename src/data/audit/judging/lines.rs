@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::verdict::ConformerVerdict;
-use drift_core::error::{Error, Result};
 use drift_core::io::AtomicFile;
+use drift_core::{Error, Result};
 
 /// A line of `--verdicts`.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -18,8 +18,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use drift_core::error::{Error, Result};
 use drift_core::io::AtomicFile;
+use drift_core::{Error, Result};
 
 /// The largest size of a zip archive without extensions, in bytes.
 const MAX_ZIP_BYTES: u64 = u32::MAX as u64;

@@ -6,8 +6,8 @@ use super::super::chemistry::Chemistry;
 use super::super::ensemble::Flexibility;
 use super::super::geometry::{Conformation, Topology};
 use drift_core::chem::Isotopes;
-use drift_core::error::{Error, Result};
 use drift_core::text::skeleton;
+use drift_core::{Error, Result};
 
 /// The data for judging the texts of a molecule.
 #[derive(Debug)]

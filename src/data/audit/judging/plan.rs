@@ -5,8 +5,7 @@ use super::super::geometry::COVERAGE_THRESHOLD_ANGSTROM;
 use super::duplicates::DUPLICATE_ANGSTROM;
 use super::reward::Reward;
 use drift_core::chem::{AtomLimit, Isotopes};
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
+use drift_core::{Encoding, Error, Result};
 
 /// The settings for judging texts.
 #[derive(Debug, Clone)]

@@ -3,8 +3,8 @@
 use super::super::geometry::Conformation;
 use super::super::outcome::Outcome;
 use super::super::sample::{TextVerdict, coordinates};
+use drift_core::Encoding;
 use drift_core::chem::{AtomLimit, atoms_in_order};
-use drift_core::encoding::Encoding;
 use drift_core::text::skeleton::smiles;
 use drift_core::tokenizer::block_ranges;
 

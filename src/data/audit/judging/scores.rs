@@ -15,8 +15,7 @@ use super::plan::JudgePlan;
 use super::points::usable_points;
 use super::reward::RewardInput;
 use super::verdict::ConformerVerdict;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 
 /// The scores of a batch of texts.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -6,7 +6,7 @@ use super::super::chemistry::{ChemistryFigure, ChemistryFinding, ChemistryRule, 
 use super::super::outcome::Outcome;
 use super::super::sample::TextVerdict;
 use super::why::why;
-use drift_core::encoding::Encoding;
+use drift_core::Encoding;
 
 /// The largest number of broken rules that are described.
 const TOLD: usize = 20;

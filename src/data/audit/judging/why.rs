@@ -2,8 +2,8 @@
 
 use super::super::outcome::Outcome;
 use super::super::sample::{TextVerdict, judged_blocks, split};
+use drift_core::Encoding;
 use drift_core::chem::{AtomLimit, Isotopes, same_molecule};
-use drift_core::encoding::Encoding;
 use drift_core::error::{one_line, shortened_end};
 use drift_core::text::skeleton::smiles;
 use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN};

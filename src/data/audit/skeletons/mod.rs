@@ -21,10 +21,10 @@ pub use report::{
 };
 
 use crate::corpus::{SKIPPED_LISTED, SkippedRecord};
-use drift_core::error::Result;
 use drift_core::io::file_name;
-use drift_core::job::{InputHash, Job};
+use drift_core::job::InputHash;
 use drift_core::skeleton::{Bound, FaultKind, Skeleton};
+use drift_core::{Job, Result};
 use read::TextsFile;
 
 /// What is judged, and by what.

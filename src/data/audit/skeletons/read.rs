@@ -7,9 +7,10 @@ use serde_json::{Map, Value};
 
 use crate::corpus::fields::TEXT_FIELDS;
 use crate::corpus::{MAX_LINE_BYTES, SKIPPED_LISTED, SkippedRecord};
-use drift_core::error::{Error, Result, excerpt};
+use drift_core::error::excerpt;
 use drift_core::io;
-use drift_core::job::{InputHash, Job};
+use drift_core::job::InputHash;
+use drift_core::{Error, Job, Result};
 
 /// The largest size of a file of texts, in bytes, decompressed.
 const MAX_FILE_BYTES: u64 = 1 << 30;

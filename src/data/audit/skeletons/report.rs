@@ -81,9 +81,9 @@ pub struct RowGeometry {
     pub distances: u64,
     /// The [`DISTANCE_QUANTILES`] of the shortest distances in Å, whether a text passed or not.
     pub shortest_quantiles_angstrom: Option<[f64; 7]>,
-    /// The median of the shortest distances in Å.
+    /// The median of the shortest distances in Å; the mean of the two middle ones of an even number.
     pub median_shortest_angstrom: Option<f64>,
-    /// The median of the volumes per atom in Å³.
+    /// The median of the volumes per atom in Å³, likewise.
     pub median_volume_per_atom: Option<f64>,
 }
 

@@ -10,8 +10,8 @@ use super::report::{
 use crate::parameter;
 use crate::stats::bootstrap::{Mean, quantile};
 use crate::stats::interval::paired;
-use drift_core::error::{Error, Result};
 use drift_core::skeleton::FaultKind;
+use drift_core::{Error, Result};
 
 /// Returns the rows of verdicts, in the order in which they first occur.
 pub(super) fn rows(verdicts: &[SkeletonVerdict]) -> Vec<SkeletonRow> {
@@ -63,10 +63,10 @@ fn quantiles(sorted: &[f64]) -> Option<[f64; 7]> {
     (!sorted.is_empty()).then(|| DISTANCE_QUANTILES.map(|share| quantile(sorted, share)))
 }
 
-/// Returns the median of values; the lower of the two middle ones.
+/// Returns the median of values, which is their quantile of 50 %.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
-    values.get(values.len().saturating_sub(1) / 2).copied()
+    (!values.is_empty()).then(|| quantile(&values, 0.5))
 }
 
 /// Returns the row that a user means.
@@ -200,4 +200,16 @@ fn shortest_difference(pairs: &[Pair<'_>], passed: bool, level: f64) -> Option<M
     let mean = means.iter().sum::<f64>() / means.len() as f64;
     let interval = paired(&means, level).map(|found| found.interval);
     (!means.is_empty()).then_some(Mean { items: means.len(), mean, interval })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_the_middle_ones() {
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(Vec::new()), None);
+    }
 }

@@ -5,7 +5,8 @@
 //! plane of an atom that is hardly off the line of the first two, change with the last decimal.
 
 use super::{LEAST_SINE, Vector};
-use drift_core::encoding::{Encoding, Fixed};
+use drift_core::Encoding;
+use drift_core::encoding::Fixed;
 
 /// The positions of a text, and how far the coordinates that were rounded to them can have been away, both in Å.
 pub(super) struct RoundedPositions<'p> {

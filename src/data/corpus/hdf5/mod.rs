@@ -36,8 +36,8 @@ use structure::{FileRefusal, Structure};
 
 use super::store::layout;
 use super::{BatchSink, Context};
-use drift_core::encoding::{Encoding, TrailingZeros};
-use drift_core::error::{Error, Result};
+use drift_core::encoding::TrailingZeros;
+use drift_core::{Encoding, Error, Result};
 
 /// The largest chunk that is accepted: a chunk must be decompressed as a whole.
 const MAX_CHUNK_BYTES: usize = 64 << 20;

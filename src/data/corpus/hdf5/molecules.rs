@@ -13,7 +13,8 @@ use crate::corpus::collect::{CollectedRecord, Collector};
 use crate::corpus::labels::Labels;
 use crate::corpus::{BatchSink, Context};
 use drift_core::chem::elements::atomic_number;
-use drift_core::error::{Error, Result, excerpt};
+use drift_core::error::excerpt;
+use drift_core::{Error, Result};
 
 /// One bohr in Å (CODATA 2018).
 const ANGSTROM_PER_BOHR: f64 = 0.529_177_210_903;

@@ -8,8 +8,8 @@ use super::stream::{Dataset, Stream};
 use crate::corpus::store::layout::{self, Field};
 use crate::corpus::{Batch, BatchSink, Conformer, Context, Frame, ReadOptions, SkippedRecord, frame};
 use crate::parameter;
-use drift_core::encoding::{Encoding, Fixed, Reading};
-use drift_core::error::{Error, Result};
+use drift_core::encoding::{Fixed, Reading};
+use drift_core::{Encoding, Error, Result};
 
 /// The number of conformers in a batch.
 const BATCH: usize = 4096;

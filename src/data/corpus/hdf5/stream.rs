@@ -6,7 +6,7 @@ use rust_hdf5::{H5Dataset, H5Type};
 
 use super::{Container, is_integer};
 use crate::corpus::store::layout::Field;
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// A dataset of the store, whose type and shape were checked.
 pub(super) struct Dataset<'a, T> {

@@ -17,7 +17,7 @@ use super::atoms::Atoms;
 use super::collect::Collector;
 use super::labels::Labels;
 use super::{BatchSink, Context, Source};
-use drift_core::error::Result;
+use drift_core::Result;
 use pull::{Header, Pull};
 
 /// The largest number of atoms of a conformer, hydrogens included.

@@ -4,8 +4,7 @@
 use std::io::BufRead;
 
 use crate::corpus::damage::read_error;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 
 /// The size of the window in bytes. The longest text that can be returned is a quarter of it.
 const WINDOW: usize = 256 << 10;

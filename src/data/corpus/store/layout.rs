@@ -1,7 +1,8 @@
 //! Names, types and units of the store, shared by writer and reader.
 
 use crate::corpus::AtomOrder;
-use drift_core::encoding::{DecimalForms, Encoding, Precision};
+use drift_core::Encoding;
+use drift_core::encoding::{DecimalForms, Precision};
 
 /// The value of the root attribute `schema`: name, `/`, version.
 pub const SCHEMA: &str = "drift.corpus/1";

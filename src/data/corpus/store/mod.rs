@@ -34,10 +34,9 @@ use rust_hdf5::{H5File, Hdf5Error};
 use super::Conformer;
 use column::Column;
 use compress::{Chunk, Compressor};
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
 use drift_core::io::AtomicFile;
 use drift_core::job::{InputHash, Provenance};
+use drift_core::{Encoding, Error, Result};
 pub use layout::SCHEMA;
 use layout::{
     COORDINATES, FIELDS, FLAGS, Field, MOLECULE, OFFSET, SKELETON, SKELETON_OFFSET, SMILES, SMILES_OFFSET,

@@ -7,8 +7,8 @@ use crate::corpus::fields::TEXT_FIELDS;
 use crate::corpus::plain::begins_like_text;
 use crate::corpus::row_filter::RowFilter;
 use crate::corpus::row_text::may_be_enriched;
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result, shortened_end};
+use drift_core::error::shortened_end;
+use drift_core::{Encoding, Error, Result};
 
 /// The characters that may separate the fields of a table.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];

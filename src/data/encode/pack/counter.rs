@@ -1,7 +1,6 @@
 //! Counts tokens.
 
-use drift_core::error::Result;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Result, Tokenizer};
 
 /// Counts the tokens of whole units.
 #[derive(Clone, Copy)]

@@ -9,9 +9,8 @@ use super::counter::Counter;
 use crate::encode::kept::KeptBatch;
 use crate::encode::{NamedMolecule, SmilesOfConformers};
 use crate::flaws::RowPlace;
-use drift_core::encoding::Encoding;
-use drift_core::error::Result;
 use drift_core::text::{prompt, tagged, write};
+use drift_core::{Encoding, Result};
 
 /// A conformer that is packed.
 #[derive(Debug, Clone)]

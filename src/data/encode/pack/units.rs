@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::counter::Counter;
 use super::items::Item;
-use drift_core::error::{Error, Result};
 use drift_core::text::prompt;
+use drift_core::{Error, Result};
 
 /// A unit.
 pub(super) struct Unit {

@@ -12,7 +12,7 @@ use candle_core::cuda::cudarc::driver::CudaStream;
 
 use super::gpu::Product;
 use super::without_kernels;
-use drift_core::error::Error;
+use drift_core::Error;
 
 /// A cuBLAS handle for one stream. It is not cudarc's type, because that panics if it cannot be destroyed after a kernel failed.
 pub(super) struct Blas(cublas_sys::cublasHandle_t);

@@ -20,8 +20,8 @@ use candle_core::cuda::cudarc::nvrtc::{Ptx, sys};
 use super::folder::folder_by;
 use super::{KernelShape, without_kernels};
 use crate::parameter;
-use drift_core::error::{Error, Result};
 use drift_core::io::{hash_bytes, write_atomic};
+use drift_core::{Error, Result};
 
 /// The length of a SHA-256 in hexadecimal, which follows the cubin in a kept file.
 const HASH_CHARACTERS: usize = 64;

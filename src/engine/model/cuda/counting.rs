@@ -8,7 +8,7 @@ use candle_core::Tensor;
 use super::gpu::{Gpu, Product};
 use crate::model::memory::gib;
 use crate::parameter;
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// Drivers round allocations up to a multiple of this number of bytes.
 const GRANULE: u64 = 512;

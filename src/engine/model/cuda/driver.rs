@@ -32,7 +32,7 @@ use crate::model::failed;
 use crate::model::memory::gib;
 use crate::model::pool;
 use crate::parameter;
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// The names of the kernels.
 const KERNELS: &str =

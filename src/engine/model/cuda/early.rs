@@ -12,7 +12,7 @@ use candle_core::cuda::cudarc::driver::sys::{
 use candle_core::cuda::cudarc::driver::{CudaFunction, DriverError};
 
 use super::compile::told;
-use drift_core::error::Result;
+use drift_core::Result;
 
 /// The lowest compute capability of a GPU that can launch a kernel before the previous one has ended.
 const OVERLAPS_FROM: (i32, i32) = (9, 0);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use candle_core::Tensor;
 
-use drift_core::error::Result;
+use drift_core::Result;
 pub use drift_data::generation::GpuIdentity;
 
 /// A device that launches the kernels of [`CUDA_SOURCES`](super::CUDA_SOURCES), compiled for one model. It does all work in the

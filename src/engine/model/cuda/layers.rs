@@ -8,7 +8,7 @@ use super::products::{Matrix, Products};
 use super::width::{StepWidth, Widths};
 use super::{ATTEND_THREADS, AttentionArguments, BatchArguments, SumsArguments, number_bytes};
 use crate::model::{Cache, Decoder, KernelSteps, failed, rotary_tables};
-use drift_core::error::Result;
+use drift_core::Result;
 
 /// How many numbers one thread processes in kernels with a block per token, and the largest number of threads of such a block.
 const NUMBERS: usize = 4;

@@ -1,7 +1,7 @@
 //! Reads the state that a step left in the memory of a device, for comparison with a reference.
 
 use super::{DecodeStep, DeviceRow};
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 impl DecodeStep<'_> {
     /// Returns the logits of the last step, `[rows, head rows]`. For rows that did not choose a token they are from earlier steps, or

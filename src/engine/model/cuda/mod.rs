@@ -57,7 +57,7 @@ use candle_core::DType;
 use super::Config;
 use super::device::Device;
 use crate::parameter;
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// Starts a GPU with the kernels for a model of this shape, in the type of the device.
 ///

@@ -5,7 +5,7 @@ use super::SumsArguments;
 use super::abi::{argument, words};
 use super::gpu::Gpu;
 use super::products::{Matrix, Products};
-use drift_core::error::Result;
+use drift_core::Result;
 
 /// The kernels, with the largest number of rows of each.
 pub(super) const KERNELS: [(usize, &str); 2] = [(16, "product_16"), (32, "product_32")];

@@ -2,7 +2,7 @@
 
 use super::SumsArguments;
 use super::gpu::{Gpu, Product};
-use drift_core::error::Result;
+use drift_core::Result;
 
 /// A matrix of a layer.
 #[derive(Debug, Clone, Copy)]

@@ -9,8 +9,8 @@ use super::abi::{argument, words};
 use super::gpu::Gpu;
 use super::{BatchArguments, DeviceRow, DrawArguments, RowEnd, WorkDone};
 use crate::model::failed;
-use drift_core::error::{Error, Result};
 use drift_core::sampling::{Noise, Sampling, not_finite, nothing_allowed};
+use drift_core::{Error, Result};
 
 /// The number of threads of a block, which reads the whole vocabulary.
 const THREADS: u32 = 512;

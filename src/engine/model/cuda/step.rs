@@ -13,8 +13,8 @@ use crate::model::failed;
 use crate::model::{Cache, Decoder, KernelSteps};
 use crate::parameter;
 use drift_core::constraint::automaton::DeviceTable;
-use drift_core::error::{Error, Result};
 use drift_core::sampling::Sampling;
+use drift_core::{Error, Result};
 
 /// The largest number of rows, because `pack` is one block of threads.
 pub(crate) const MOST_ROWS: usize = 1024;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::layout::Alphabet;
 use crate::design::scheme::space::BaseTokens;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::Tokenizer;
 
 /// A tokenizer to extend.
 #[derive(Clone, Copy)]

@@ -1,8 +1,8 @@
 //! Encodes the text around blocks by combining the steps of a base whose tokens are written in text. The result is the reference
 //! against which an extension is checked.
 
-use drift_core::error::{Error, Result};
-use drift_core::tokenizer::{TextPart, Tokenizer};
+use drift_core::tokenizer::TextPart;
+use drift_core::{Error, Result, Tokenizer};
 
 /// Returns the ids of the text before, between and after the occurrences of `block` in a text, if each block is a separate piece. Added
 /// tokens are matched first, the rest is normalized with spaces marked, and the model encodes the parts between blocks.

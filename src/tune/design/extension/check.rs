@@ -11,9 +11,7 @@ use super::numbers::Pieces;
 use super::plain::{PlainText, by_id};
 use super::texts::{ALL_CONTEXTS, CONTEXTS};
 use crate::design::scheme::cuts::Scheme;
-use drift_core::error::Result;
-use drift_core::job::Job;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Job, Result, Tokenizer};
 
 /// The checks that were run, all of them successful.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

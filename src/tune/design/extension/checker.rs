@@ -7,9 +7,8 @@ use super::layout::Alphabet;
 use crate::design::scheme::blocks::{block, numbers};
 use crate::design::scheme::cuts::Scheme;
 use crate::design::scheme::grammar::Grammar;
-use drift_core::error::{Error, Result};
 use drift_core::text::CONFORMER_OPEN;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Error, Result, Tokenizer};
 
 /// What the new tokens are for: the blocks of a grammar, or numbers between white space.
 pub(in crate::design) trait Isolated: Sync {

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use drift_core::tokenizer::{ADDED_TOKENS_DECODER, Tokenizer};
+use drift_core::Tokenizer;
+use drift_core::tokenizer::ADDED_TOKENS_DECODER;
 
 /// The files next to a tokenizer that are valid for its extension without changes, since old tokens keep their ids. `vocab.json` and
 /// `merges.txt` are not among them, since they lack the new tokens; nor is `added_tokens.json`, since its tokens are in the

@@ -16,9 +16,8 @@ use super::layout::BaseLayout;
 use crate::design::scheme::cuts::Scheme;
 use crate::design::scheme::expression::{CUT_MARK, cut_pattern};
 use crate::design::scheme::grammar::Grammar;
-use drift_core::error::{Error, Result};
 use drift_core::text::containment::may_hold;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Error, Result, Tokenizer};
 
 /// A base with a scheme written into it.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,8 +4,8 @@ use super::checker::Checker;
 use super::plain::first_error;
 use super::texts::CONTEXTS;
 use crate::design::scheme::grammar::Grammar;
+use drift_core::Result;
 use drift_core::encoding::Fixed;
-use drift_core::error::Result;
 
 impl Checker<'_> {
     /// Checks that anything that is not a block of the range is encoded as by the base; returns the number of texts tried.

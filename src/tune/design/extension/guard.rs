@@ -17,8 +17,8 @@ use serde_json::Value;
 use super::base::BaseTokenizer;
 use super::layout::Alphabet;
 use crate::design::scheme::grammar::Grammar;
-use drift_core::error::{Error, Result};
-use drift_core::tokenizer::{Tokenizer, marks_spaces};
+use drift_core::tokenizer::marks_spaces;
+use drift_core::{Error, Result, Tokenizer};
 
 /// The beginning of every guard, by which it is recognized. It cuts nothing at the end of a piece.
 pub const GUARD_MARK: &str = "\\G(?!\\z)(?:";

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use drift_core::error::{Error, Result};
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Error, Result, Tokenizer};
 
 /// Returns the ids and contents of added tokens, sorted by id.
 pub(in crate::design) fn added_tokens(base: &Value) -> Vec<(u32, String)> {

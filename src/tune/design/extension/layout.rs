@@ -13,8 +13,8 @@
 use serde_json::{Value, json};
 
 use super::json::{regex, split, splits};
-use drift_core::error::Result;
-use drift_core::tokenizer::{CharacterKind, Tokenizer};
+use drift_core::tokenizer::CharacterKind;
+use drift_core::{Result, Tokenizer};
 
 /// The expression of `ByteLevel`, from GPT-2.
 pub const GPT2: &str = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";

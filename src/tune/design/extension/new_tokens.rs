@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::layout::ids_inside;
-use drift_core::error::Result;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Result, Tokenizer};
 
 /// The new tokens, and how the base encodes them: the contents of the file `new_tokens.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -12,8 +12,8 @@ use super::texts::HEADS;
 use crate::design::scheme::blocks::{block, blocks_of_missing_shapes, numbers, shape, shapes_of_blocks};
 use crate::design::scheme::cuts::spans;
 use crate::design::scheme::grammar::{Grammar, SpelledNumber};
-use drift_core::error::Result;
-use drift_core::job::{Job, Unit};
+use drift_core::job::Unit;
+use drift_core::{Job, Result};
 
 /// The ids to which each piece of a scheme must be encoded.
 pub(in crate::design) type Pieces = HashMap<String, Vec<u32>>;

@@ -13,10 +13,9 @@ use super::json::added_tokens;
 use super::layout::{Alphabet, BaseLayout, is_apart};
 use super::mixed::{MIXED_TEXTS, mixed_text};
 use super::texts::{ALL_CONTEXTS, PLAIN};
-use drift_core::error::Result;
-use drift_core::job::Job;
 use drift_core::tokenizer::boundaries::with_white_space;
-use drift_core::tokenizer::{Tokenizer, marks_spaces};
+use drift_core::tokenizer::marks_spaces;
+use drift_core::{Job, Result, Tokenizer};
 
 /// How it is known that texts without blocks are encoded as before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -8,8 +8,7 @@ use super::texts::ALL_CONTEXTS;
 use crate::design::scheme::cuts::SchemeKind;
 use crate::design::scheme::grammar::Grammar;
 use crate::design::scheme::slots::Range;
-use drift_core::encoding::Encoding;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Tokenizer};
 
 /// The goal of an extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

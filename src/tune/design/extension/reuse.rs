@@ -13,10 +13,7 @@ use super::base::BaseTokenizer;
 use super::json::{added_tokens, merged_pair};
 use crate::design::measured::sample::whole_text;
 use crate::parameter;
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Error, Job, Result, Tokenizer};
 use drift_data::corpus::Conformers;
 
 /// Which old tokens may be removed.

@@ -11,8 +11,8 @@ use crate::design::scheme::counting_bound::BlockParts;
 use crate::design::scheme::expression::CUT_MARK;
 use crate::design::scheme::grammar::Grammar;
 use crate::design::scheme::slots::Range;
-use drift_core::encoding::{Encoding, Precision};
-use drift_core::error::{Error, Result};
+use drift_core::encoding::Precision;
+use drift_core::{Encoding, Error, Result};
 
 /// Returns the base as it was before drift extended it; `None` if it was not extended. Tokens at the end of the vocabulary that can be
 /// parts of the encoding's blocks are assumed to be new. Extending the result again shows whether they are.

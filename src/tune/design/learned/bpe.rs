@@ -14,8 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use drift_core::error::Result;
-use drift_core::job::Job;
+use drift_core::{Job, Result};
 
 /// A word. All words are distinct.
 #[derive(Debug, Clone, PartialEq, Eq)]

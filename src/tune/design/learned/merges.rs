@@ -29,9 +29,8 @@ use crate::design::scheme::cuts::Scheme;
 use crate::design::scheme::fixed_space::FixedSpace;
 use crate::design::scheme::pieces::PieceTable;
 use crate::parameter;
-use drift_core::error::{Error, Parameter, Result};
-use drift_core::job::Job;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::error::Parameter;
+use drift_core::{Error, Job, Result, Tokenizer};
 
 /// The weight of a block of the corpus. Each string that the range allows weighs 1, so that merges which no block of the corpus
 /// needs are learned last.

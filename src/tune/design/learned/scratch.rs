@@ -30,11 +30,9 @@ use crate::design::scheme::slots::Range;
 use crate::design::scheme::space::BaseTokens;
 use crate::parameter;
 use drift_core::encoding::Precision;
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
 use drift_core::text::{self, skeleton};
-use drift_core::tokenizer::Tokenizer;
 use drift_core::tokenizer::learn::{BYTES, byte_level_json, learn_bpe, model_vocabulary};
+use drift_core::{Error, Job, Result, Tokenizer};
 
 /// Special tokens: the end of a text, and the tags.
 pub const SPECIAL: [&str; 5] =

@@ -3,7 +3,7 @@
 use crate::design::extension::numbers::Pieces;
 use crate::design::scheme::counting_bound::BlockGuarantee;
 use crate::design::scheme::cuts::Scheme;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::Tokenizer;
 
 /// A tokenizer with merges learned within blocks.
 pub struct LearnedTokenizer {

@@ -9,12 +9,11 @@ use super::block_coverage::BlockCoverage;
 use super::histogram::Histogram;
 use super::sample::written_in;
 use crate::design::scheme::grammar::Grammar;
-use drift_core::encoding::Encoding;
-use drift_core::error::Result;
-use drift_core::job::{InputHash, Job, Provenance};
+use drift_core::job::{InputHash, Provenance};
 use drift_core::text;
 use drift_core::text::size::{SIZE_CLASSES, size_class};
-use drift_core::tokenizer::{Token, Tokenizer};
+use drift_core::tokenizer::Token;
+use drift_core::{Encoding, Job, Result, Tokenizer};
 use drift_data::corpus::{Conformer, Conformers};
 
 /// Sums over conformers for one tokenizer.

@@ -6,10 +6,9 @@ use super::histogram::{BlockTokenStats, Histogram};
 use crate::design::scheme::grammar::{Grammar, in_words};
 use crate::design::scheme::pieces::{PieceTable, SlotContents};
 use crate::parameter;
-use drift_core::encoding::{DecimalForms, Encoding, Fixed};
-use drift_core::error::{Error, Result};
-use drift_core::job::Job;
+use drift_core::encoding::{DecimalForms, Fixed};
 use drift_core::text::{self, SMILES_CLOSE, SMILES_OPEN, skeleton};
+use drift_core::{Encoding, Error, Job, Result};
 use drift_data::corpus::{Conformer, Conformers};
 
 /// The largest number of blocks used for learning; later conformers are only measured.

@@ -9,9 +9,7 @@ use crate::design::commands::extension;
 use crate::design::extension::new_tokens::{NewTokens, list};
 use crate::design::train::possible;
 use drift_core::checkpoint::ModelFolder;
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Error, Result, Tokenizer};
 
 /// The new tokens, and the numbers of ids.
 pub(super) struct AddedTokens {

@@ -6,9 +6,9 @@ use super::settings;
 use super::source::{SourceModel, is_weights};
 use crate::design::extension::config::UNCHANGED;
 use drift_core::checkpoint::{ADDED_TOKENS, CONFIG, ModelFolder, RECIPE, TOKENIZER_CONFIG};
-use drift_core::error::{Error, Result};
 use drift_core::io::{file_name, read_to_limit};
-use drift_core::tokenizer::{Tokenizer, config_beside};
+use drift_core::tokenizer::config_beside;
+use drift_core::{Error, Result, Tokenizer};
 
 /// The list of new tokens written by `drift train-tokenizer`, taken only from the extension.
 pub(super) const NEW_TOKENS: &str = "new_tokens.json";

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::pieces::Piece;
-use drift_core::error::{Error, Result};
 use drift_core::io::AtomicFile;
-use drift_core::job::Job;
+use drift_core::{Error, Job, Result};
 
 /// The number of bytes that are copied between two checks for cancellation.
 const AT_ONCE: u64 = 1 << 23;

@@ -15,11 +15,10 @@ use super::tables::{GrownTable, grown, rows};
 use crate::design::rows::initial::has_rows;
 use crate::design::rows::recipe::RowInit;
 use drift_core::checkpoint::INDEX;
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
 use drift_core::io::OutputSet;
-use drift_core::job::{Job, Provenance, Unit};
-use drift_core::tokenizer::{Tokenizer, encoding_beside};
+use drift_core::job::{Provenance, Unit};
+use drift_core::tokenizer::encoding_beside;
+use drift_core::{Encoding, Error, Job, Result, Tokenizer};
 
 /// The name of the report file next to the checkpoint.
 pub const REPORT: &str = "extension.json";

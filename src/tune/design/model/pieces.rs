@@ -9,7 +9,7 @@ use super::source::{Shard, SourceModel};
 use super::tables::GrownTable;
 use crate::design::rows::weights::TokenTable;
 use drift_core::checkpoint::{TensorEntry, header_bytes};
-use drift_core::error::{Error, Result};
+use drift_core::{Error, Result};
 
 /// A sequence of bytes.
 #[derive(Debug, PartialEq, Eq)]

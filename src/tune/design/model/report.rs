@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::design::rows::recipe::RowInit;
-use drift_core::encoding::Encoding;
+use drift_core::Encoding;
 use drift_core::job::Provenance;
 
 /// The schema of the report.

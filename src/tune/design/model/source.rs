@@ -12,9 +12,9 @@ use drift_core::checkpoint::{
     CONFIG, GENERATION_CONFIG, Header, INDEX, ModelFolder, TOKENIZER_CONFIG, WEIGHTS, WeightFiles,
     configured_rows,
 };
-use drift_core::error::{Error, Result};
 use drift_core::io::file_name;
 use drift_core::tokenizer::config_beside;
+use drift_core::{Error, Result};
 
 /// Architectures whose decoder layers all have the same tensors.
 const LAYERS_ALIKE: [&str; 4] = ["llama", "mistral", "qwen2", "qwen3"];

@@ -8,8 +8,7 @@ use super::report::GrownTableReport;
 use super::source::SourceModel;
 use crate::design::rows::recipe::{Recipe, RowInit, TableRole, composed, recipes, shared};
 use crate::design::rows::weights::TokenTable;
-use drift_core::error::Result;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Result, Tokenizer};
 
 /// A table, and the rows that are added to it.
 pub(super) struct GrownTable<'s> {

@@ -11,7 +11,7 @@ use crate::design::scheme::cuts::SchemeKind;
 use crate::design::scheme::search::AnnealingResult;
 use crate::design::scheme::slots::Range;
 use crate::design::scheme::spaces::{BoundBy, ITERATIONS};
-use drift_core::encoding::Encoding;
+use drift_core::Encoding;
 use drift_core::job::Provenance;
 
 /// What `drift train-tokenizer` made and proved.

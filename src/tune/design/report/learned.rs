@@ -11,9 +11,8 @@ use crate::design::measured::histogram::BlockTokenStats;
 use crate::design::measured::sample::LearningSample;
 use crate::design::scheme::cuts::SchemeKind;
 use crate::design::scheme::slots::Range;
-use drift_core::encoding::Encoding;
 use drift_core::job::Provenance;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Encoding, Tokenizer};
 
 /// The method by which a tokenizer was learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

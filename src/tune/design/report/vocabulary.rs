@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::design::measured::corpus::CorpusTally;
 use crate::design::rows::initial::RowsReport;
-use drift_core::tokenizer::Tokenizer;
+use drift_core::Tokenizer;
 
 /// The schema of the reports that contain it.
 pub const SCHEMA: &str = "drift.train-tokenizer/1";

@@ -9,8 +9,7 @@ use serde::Serialize;
 use super::recipe::{RowInit, TableRole, composed, recipes, shared};
 use super::weights::{Model, REMEDY};
 use crate::design::extension::new_tokens::NewTokens;
-use drift_core::error::{Error, Result};
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Error, Result, Tokenizer};
 
 /// The schema of the file's metadata.
 pub const SCHEMA: &str = "drift.embedding-rows/1";

@@ -30,8 +30,7 @@ use serde::{Deserialize, Serialize};
 use super::weights::TokenTable;
 use crate::design::extension::layout::ids_inside;
 use crate::design::extension::new_tokens::NewTokens;
-use drift_core::error::{Error, Result};
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Error, Result, Tokenizer};
 
 /// The largest number of pieces with different weights. The weights of further pieces would be below rounding errors.
 const MAX_PIECES: usize = 24;

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use drift_core::checkpoint::{CONFIG, Float, Header, ModelFolder, WeightFiles, folder_around, is_tied};
-use drift_core::error::{Error, Result};
 use drift_core::io;
+use drift_core::{Error, Result};
 
 /// The ends of the name of the input embedding in the layouts of transformers: Llama, Qwen, Gemma, Phi and others; GPT-NeoX; Falcon
 /// and BLOOM; GPT-2, GPT-J and MPT; InternLM 2.

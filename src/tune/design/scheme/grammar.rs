@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use super::slots::{BlockSlot, MOST_SLOTS, Range, SlotRow, pattern};
 use crate::parameter;
-use drift_core::encoding::{Encoding, Fixed, Precision, TrailingZeros};
-use drift_core::error::{Error, Result};
+use drift_core::encoding::{Fixed, Precision, TrailingZeros};
+use drift_core::{Encoding, Error, Result};
 
 /// The blocks that a scheme is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::anneal::{Cooling, anneal};
-use drift_core::error::Result;
+use drift_core::Result;
 
 /// A design space, as needed by the search.
 pub trait Landscape {

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::parameter;
 use drift_core::encoding::parts::{self, SlotPart};
-use drift_core::encoding::{Encoding, IntegersBelow, Precision};
-use drift_core::error::{Error, Result};
+use drift_core::encoding::{IntegersBelow, Precision};
+use drift_core::{Encoding, Error, Result};
 
 /// A part of a block that no scheme cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -16,8 +16,7 @@ use super::slots::{MOST_DECIMALS, Range};
 use super::space::{BaseTokens, Optimum};
 use super::stripped_space::StrippedSpace;
 use crate::parameter;
-use drift_core::encoding::Encoding;
-use drift_core::error::{Error, Result};
+use drift_core::{Encoding, Error, Result};
 
 /// The number of steps of the search with argmin.
 pub(crate) const ITERATIONS: u64 = 20_000;

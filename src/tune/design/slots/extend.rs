@@ -26,11 +26,9 @@ use crate::design::rows::initial::Rows;
 use crate::design::scheme::expression::CUT_MARK;
 use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
 use crate::parameter;
-use drift_core::error::{Error, Result};
 use drift_core::io::hash_bytes;
-use drift_core::job::Job;
 use drift_core::skeleton::{Neighbours, NumberPlace, Skeleton};
-use drift_core::tokenizer::Tokenizer;
+use drift_core::{Error, Job, Result, Tokenizer};
 use drift_data::skeleton_tokens::{SkeletonTexts, SkeletonTokens};
 
 /// A user's request for a tokenizer whose numbers of a skeleton take equally many tokens.

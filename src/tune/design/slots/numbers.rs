@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use drift_core::error::{Error, Result};
 use drift_core::skeleton::{Neighbours, NumberPlace, Skeleton, Slot};
+use drift_core::{Error, Result};
 
 /// The most numbers of a slot: each of them is tried.
 const MOST_NUMBERS: usize = 2_000_000;
