@@ -31,6 +31,8 @@ pub(super) struct Surroundings {
 /// A state: the tokens that may come next.
 #[derive(Debug)]
 pub(in crate::constraint) struct ChunkState {
+    /// The number of the state.
+    pub number: u32,
     /// Sorted.
     pub ids: Arc<[u32]>,
     /// The state behind each token.
@@ -222,7 +224,7 @@ impl Explorer {
         }
         let ends = self.may_end(number)?;
         let built =
-            ChunkState { ids: ids.into(), targets: targets.into(), ends, with_firsts: Mutex::default() };
+            ChunkState { number, ids: ids.into(), targets: targets.into(), ends, with_firsts: Mutex::default() };
         let built = Arc::new(built);
         self.found[number as usize].built = Some(built.clone());
         Ok(built)
