@@ -1,10 +1,13 @@
 //! The bytes that each token writes into a text, for texts that are followed token by token.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use tokenizers::ModelWrapper;
 
 use super::load::Tokenizer;
+use super::normalizer::SPACE;
+use super::scores::Scores;
 use crate::error::Result;
 
 /// How the vocabulary spells texts.
@@ -29,6 +32,8 @@ pub(crate) struct TokenSpellings {
     /// The added tokens that stand wherever their text does, and take no white space beside it.
     plain_added: BTreeSet<u32>,
     unknown: Option<u32>,
+    /// The scores of a Unigram model.
+    pub scores: Option<Arc<Scores>>,
     /// Whether the tokenizer adds a space before a text.
     pub adds_space: bool,
     /// Whether it adds one behind each added token.
@@ -51,11 +56,16 @@ impl TokenSpellings {
                 }
                 bpe.get_unk_token().as_ref().and_then(|token| inner.token_to_id(token))
             }
-            // A character for private use.
-            ModelWrapper::WordLevel(_) => {
-                tokenizer.model_ids("\u{e000}").and_then(|ids| ids.first().copied())
-            }
-            _ => return Ok(Err("neither a BPE model nor one of whole words".to_owned())),
+            // A character for private use. With byte fallback it takes several tokens, and no character is unknown.
+            ModelWrapper::WordLevel(_) | ModelWrapper::Unigram(_) => match tokenizer.model_ids("\u{e000}") {
+                Some(ids) if ids.len() == 1 => Some(ids[0]),
+                _ => None,
+            },
+            _ => return Ok(Err("neither a BPE nor a Unigram model, nor one of whole words".to_owned())),
+        };
+        let scores = match inner.get_model() {
+            ModelWrapper::Unigram(unigram) => Some(Arc::new(Scores::of(unigram))),
+            _ => None,
         };
         let sections = [json_of(inner.get_normalizer()), json_of(inner.get_pre_tokenizer())];
         let alphabet = if sections.iter().any(|section| section.contains("\"ByteLevel\"")) {
@@ -74,6 +84,7 @@ impl TokenSpellings {
             added: added.keys().copied().collect(),
             plain_added: plain.map(|one| *one.0).collect(),
             unknown,
+            scores,
             adds_space: false,
             spaces_behind_added: false,
         };
@@ -114,6 +125,13 @@ impl TokenSpellings {
     /// Returns the token as the model receives it.
     pub(crate) fn piece(&self, id: u32) -> &str {
         self.pieces.get(id as usize).map_or("", |piece| piece)
+    }
+
+    /// Returns the tokens that the model makes of a part of a pre-token; `None` if they do not spell it.
+    pub(crate) fn model_tokens(&self, tokenizer: &Tokenizer, text: &str) -> Option<Vec<u32>> {
+        let ids = tokenizer.model_ids(&text.replace(' ', SPACE))?;
+        let spelled = ids.iter().flat_map(|id| self.bytes(*id)).copied();
+        spelled.eq(text.bytes()).then_some(ids)
     }
 
     /// Returns all ids with a token that the model makes, and their bytes.

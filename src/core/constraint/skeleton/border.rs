@@ -130,6 +130,10 @@ impl SkeletonConstraint {
         let sample = program.sample(&elements);
         let text = if adds_space { &sample[1..] } else { &sample[..] };
         let after = program.ahead(&to);
+        let known = match &elements[..] {
+            [Element::Slot(slot)] => program.slot(*slot).tokens.clone(),
+            _ => None,
+        };
         let part = match &elements[..] {
             [] => WayPart::Over,
             [Element::Text(_)] if text.is_empty() => WayPart::Over,
@@ -144,7 +148,8 @@ impl SkeletonConstraint {
             }
             _ => {
                 let around = Surroundings { before: before.text.clone(), after, adds_space };
-                let chunk = processor.chunk(program, &elements, around)?;
+                let made = || processor.chunk(program, &elements, around);
+                let chunk = known.map_or_else(made, Ok)?;
                 let state = chunk.state(0)?;
                 WayPart::Chunk(chunk, state)
             }

@@ -269,7 +269,6 @@ impl GraphBuilder<'_> {
     }
 
     fn label(&mut self, elements: &[Element], adds_space: bool) -> usize {
-        let slots = &self.constraint.processor.skeleton.slots;
         let (mut text, mut has_slot, mut has_text) = (String::new(), false, false);
         for (at, element) in elements.iter().enumerate() {
             match element {
@@ -280,7 +279,7 @@ impl GraphBuilder<'_> {
                 }
                 Element::Slot(slot) => {
                     has_slot = true;
-                    text.push_str(&format!("{{{}}}", slots[*slot].name));
+                    text.push_str(&self.constraint.program.slot(*slot).label);
                 }
             }
         }

@@ -16,6 +16,7 @@
 mod border;
 mod context;
 mod expand;
+mod factors;
 mod graph;
 mod lines;
 mod marker;
@@ -24,6 +25,7 @@ mod pieces;
 mod product;
 mod program;
 mod row;
+mod slots;
 mod verify;
 
 use std::collections::{HashMap, HashSet};
@@ -42,11 +44,12 @@ use self::marker::{MarkerTokens, Opening};
 use self::neighbours::PromptBytes;
 use self::product::{Chunk, Surroundings};
 use self::row::{Thread, Threads};
+use self::slots::FollowedSlots;
 use super::{Constraint, Mask, State};
-use crate::error::{Error, Result, excerpt};
+use crate::error::{Error, Result};
 use crate::skeleton::{Bound, Skeleton};
 use crate::tokenizer::boundaries::TokenBoundaries;
-use crate::tokenizer::{TokenSpellings, Tokenizer};
+use crate::tokenizer::{FixedText, TokenSpellings, Tokenizer};
 
 /// The parts with slots that were built, by their elements and the kinds of characters beside them.
 type Chunks = HashMap<(Vec<Element>, Surroundings), Arc<Chunk>>;
@@ -68,6 +71,7 @@ pub struct SkeletonProcessor {
     tokenizer: Arc<Tokenizer>,
     skeleton: Arc<Skeleton>,
     spellings: Arc<TokenSpellings>,
+    slots: Arc<FollowedSlots>,
     eos: u32,
     /// The beginning of texts that stands in prompts already.
     begun: Box<str>,
@@ -138,6 +142,16 @@ impl SkeletonProcessor {
     pub fn new(tokenizer: Arc<Tokenizer>, skeleton: Arc<Skeleton>, eos: u32) -> Result<Self> {
         let spellings = TokenSpellings::learn(&tokenizer)?.map_err(|why| refuse(&tokenizer.name, why))?;
         let spellings = Arc::new(spellings);
+        for c in skeleton.characters() {
+            if tokenizer.changes(c)? {
+                return Err(refuse(
+                    &tokenizer.name,
+                    format!("its normalizer changes `{}`", c.escape_debug()),
+                ));
+            }
+        }
+        let slots = FollowedSlots::learn(&skeleton, &tokenizer, spellings.scores.is_some())?;
+        let slots = Arc::new(slots.map_err(|why| refuse(&tokenizer.name, why))?);
         let marker = skeleton.marker.as_deref().map(|marker| Arc::new(MarkerTokens::new(marker, &spellings)));
         let (boundaries, chunks, runs, lists) = Default::default();
         let begun = Box::default();
@@ -145,6 +159,7 @@ impl SkeletonProcessor {
             tokenizer,
             skeleton,
             spellings,
+            slots,
             eos,
             begun,
             marker,
@@ -193,7 +208,8 @@ impl SkeletonProcessor {
         let before = self.before(&text, place)?;
         let Bound { items, fields, .. } = bound;
         let adds_space = self.spellings.adds_space;
-        let program = Program::new(self.skeleton.clone(), items, fields, boundaries, adds_space);
+        let program =
+            Program::new(self.skeleton.clone(), items, fields, boundaries, self.slots.clone(), adds_space);
         let program = program.map_err(|why| refuse(place, why))?;
         let mut constraint = SkeletonConstraint {
             processor: self.clone(),
@@ -246,18 +262,8 @@ impl SkeletonProcessor {
             return Ok(known.clone());
         }
         let [before, text, after] = &key;
-        let whole = self.tokenizer.ids(&format!("{before}{text}{after}"))?;
-        if whole.iter().any(|id| self.spellings.is_unknown(*id)) {
-            let shown = format!("{text}{after}");
-            let problem = format!("it has no token for a word of {}", excerpt(shown.as_bytes()));
-            return Err(refuse(&self.tokenizer.name, problem));
-        }
-        let [from, to] = [before.len(), before.len() + text.len()];
-        let ids = match is_prompt {
-            true => self.spellings.behind(&whole, from, to),
-            false => self.spellings.covering(&whole, from, to),
-        };
-        let ids: Arc<[u32]> = ids.ok_or_else(|| self.joined(text))?.into();
+        let ids = FixedText { before, text, after, is_prompt }.ids(&self.tokenizer, &self.spellings)?;
+        let ids: Arc<[u32]> = ids.map_err(|why| refuse(&self.tokenizer.name, why))?.into();
         let mut runs = locked(&self.runs);
         if runs.len() < MOST_RUNS {
             runs.insert(key, ids.clone());
@@ -277,11 +283,6 @@ impl SkeletonProcessor {
         ids
     }
 
-    fn joined(&self, text: &str) -> Error {
-        let problem = format!("a token joins {} with the text beside it", excerpt(text.as_bytes()));
-        refuse(&self.tokenizer.name, problem)
-    }
-
     /// Returns the tokens of a part with slots.
     fn chunk(&self, program: &Program, elements: &[Element], around: Surroundings) -> Result<Arc<Chunk>> {
         let key = (elements.to_vec(), around.kinds());
@@ -290,7 +291,11 @@ impl SkeletonProcessor {
             return Ok(known.clone());
         }
         let dfa = program.language(elements).ok_or_else(|| "a slot has too many texts".to_owned());
-        let chunk = dfa.and_then(|dfa| Chunk::new(&self.tokenizer, &self.spellings, dfa, around));
+        let Self { tokenizer, spellings, .. } = self;
+        let chunk = dfa.and_then(|dfa| match &spellings.scores {
+            Some(scores) => Chunk::of_unigram(tokenizer, spellings, scores, program.boundaries(), &dfa),
+            None => Chunk::new(tokenizer, spellings, dfa, around),
+        });
         let chunk = Arc::new(chunk.map_err(|why| refuse(&self.tokenizer.name, why))?);
         if chunk.state(0)?.ids.is_empty() {
             let text = program.sample(elements);
@@ -379,8 +384,7 @@ impl SkeletonConstraint {
             // The marker's own tokens are free, so any text before it will do that none of them joins.
             let free = BEFORE_MARKER.iter().map(|before| Context::default().followed_by(before));
             let run = |before: Context| processor.run(&before, text, program.ahead(&to));
-            let mut runs = free.map(run).skip_while(|run| run.is_err());
-            let ids = runs.next().unwrap_or_else(|| Err(processor.joined(text)))?;
+            let ids = free.map(run).reduce(Result::or).transpose()?.unwrap_or_default();
             let ends = ids.iter().scan(0, |end, id| {
                 *end += processor.spellings.bytes(*id).len();
                 Some(*end)

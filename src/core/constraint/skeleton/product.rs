@@ -10,12 +10,16 @@
 //! States are built when a text first reaches them: two digits of base 62 have more tokens than could be listed beforehand.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::factors::Factors;
 use super::pieces::{Pieces, ShapeId, Shapes, kind, shape};
+use crate::encoding::language::{Languages, StateId};
 use crate::encoding::{Dfa, DfaState};
 use crate::error::Result;
-use crate::tokenizer::{TokenSpellings, Tokenizer};
+use crate::tokenizer::boundaries::TokenBoundaries;
+use crate::tokenizer::{Scores, SlotProduct, TokenSpellings, Tokenizer};
 
 /// The text around a part, as far as it may change where the pre-tokenizer cuts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -78,7 +82,15 @@ const BESIDE: usize = 8;
 
 /// The tokens of a part.
 pub(in crate::constraint) struct Chunk {
-    explorer: Mutex<Explorer>,
+    states: ChunkStates,
+}
+
+/// The states of a part.
+enum ChunkStates {
+    /// Built when they are first reached.
+    Explored(Mutex<Explorer>),
+    /// All of them.
+    Listed(Vec<Arc<ChunkState>>),
 }
 
 /// The content of a state.
@@ -145,19 +157,15 @@ impl Chunk {
     /// Returns the part with this language.
     ///
     /// # Errors
-    /// A sentence, if an added token may stand in it: such tokens are matched before the model runs.
+    /// A sentence, if an added token may stand in it beside white space: such tokens are matched before the model runs.
     pub(super) fn new(
         tokenizer: &Arc<Tokenizer>,
         spellings: &Arc<TokenSpellings>,
         dfa: Dfa,
         around: Surroundings,
     ) -> Result<Self, String> {
-        let states = 0..dfa.len() as DfaState;
-        for (_, bytes) in spellings.of_added() {
-            if !bytes.is_empty() && states.clone().any(|state| dfa.run(state, bytes).is_some()) {
-                let shown = String::from_utf8_lossy(bytes);
-                return Err(format!("its added token `{}` may stand in a slot", shown.escape_debug()));
-            }
+        if let Some(added) = added_in(spellings, &dfa) {
+            return Chunk::of_added(tokenizer, &dfa, &around, &added);
         }
         let alphabet = dfa.alphabet();
         let mut shapes = Shapes::new();
@@ -187,7 +195,64 @@ impl Chunk {
             numbers: HashMap::from([(place, 0)]),
             found: vec![start],
         };
-        Ok(Chunk { explorer: Mutex::new(explorer) })
+        Ok(Chunk { states: ChunkStates::Explored(Mutex::new(explorer)) })
+    }
+
+    /// Returns the part with this language, in which added tokens may stand, such as bins.
+    fn of_added(
+        tokenizer: &Tokenizer,
+        dfa: &Dfa,
+        around: &Surroundings,
+        added: &str,
+    ) -> Result<Self, String> {
+        let alphabet = dfa.alphabet();
+        if around.adds_space || alphabet.iter().any(u8::is_ascii_whitespace) {
+            return Err(format!("{} beside white space", may_stand(added)));
+        }
+        let mut states = Languages::default();
+        let product = SlotProduct::new(tokenizer, &alphabet, &around.before);
+        let start = product.and_then(|mut product| product.start(dfa, &mut states, ()));
+        match start.map_err(|error| error.to_string())? {
+            Some(start) => Ok(Chunk::listed(&states, start)),
+            None => Err(may_stand(added)),
+        }
+    }
+
+    /// Returns the part with this language for a Unigram model.
+    ///
+    /// # Errors
+    /// A sentence, if its tokens are not decided, or as [`Chunk::new`].
+    pub(super) fn of_unigram(
+        tokenizer: &Tokenizer,
+        spellings: &TokenSpellings,
+        scores: &Scores,
+        boundaries: &TokenBoundaries,
+        dfa: &Dfa,
+    ) -> Result<Self, String> {
+        if let Some(added) = added_in(spellings, dfa) {
+            return Err(may_stand(&added));
+        }
+        let (languages, known, tokens) = Default::default();
+        let mut factors = Factors { tokenizer, spellings, scores, boundaries, dfa, languages, known, tokens };
+        let start = factors.start()?;
+        Ok(Chunk::listed(&factors.languages, start))
+    }
+
+    /// Returns the part with these token sequences.
+    pub(super) fn listed<E: Copy + Eq + Hash>(languages: &Languages<u32, E>, root: StateId) -> Self {
+        let order = languages.reachable(root);
+        let numbers: HashMap<StateId, u32> = order.iter().copied().zip(0..).collect();
+        let states = order.iter().zip(0..).map(|(id, number)| {
+            let node = languages.node(*id);
+            Arc::new(ChunkState {
+                number,
+                ids: node.edges.iter().map(|edge| edge.0).collect(),
+                targets: node.edges.iter().map(|edge| numbers[&edge.1]).collect(),
+                ends: node.end.is_some(),
+                with_firsts: Mutex::default(),
+            })
+        });
+        Chunk { states: ChunkStates::Listed(states.collect()) }
     }
 
     /// Returns a state; the first one is 0.
@@ -195,8 +260,13 @@ impl Chunk {
     /// # Errors
     /// If the tokenizer refuses a text.
     pub(super) fn state(&self, number: u32) -> Result<Arc<ChunkState>> {
-        // A lock is poisoned only if another thread panicked; what it had found is complete.
-        self.explorer.lock().unwrap_or_else(PoisonError::into_inner).built(number)
+        match &self.states {
+            // A lock is poisoned only if another thread panicked; what it had found is complete.
+            ChunkStates::Explored(explorer) => {
+                explorer.lock().unwrap_or_else(PoisonError::into_inner).built(number)
+            }
+            ChunkStates::Listed(states) => Ok(states[number as usize].clone()),
+        }
     }
 
     /// Returns the state behind a token; `None` if the part does not go on with it.
@@ -223,8 +293,13 @@ impl Explorer {
             }
         }
         let ends = self.may_end(number)?;
-        let built =
-            ChunkState { number, ids: ids.into(), targets: targets.into(), ends, with_firsts: Mutex::default() };
+        let built = ChunkState {
+            number,
+            ids: ids.into(),
+            targets: targets.into(),
+            ends,
+            with_firsts: Mutex::default(),
+        };
         let built = Arc::new(built);
         self.found[number as usize].built = Some(built.clone());
         Ok(built)
@@ -377,6 +452,18 @@ impl Explorer {
         self.made.insert(ids.into(), made);
         made
     }
+}
+
+/// Returns an added token that may stand in texts. Such tokens are matched before the model runs.
+fn added_in(spellings: &TokenSpellings, dfa: &Dfa) -> Option<String> {
+    let states = 0..dfa.len() as DfaState;
+    let may_stand = |bytes: &[u8]| states.clone().any(|state| dfa.run(state, bytes).is_some());
+    let (_, bytes) = spellings.of_added().find(|(_, bytes)| !bytes.is_empty() && may_stand(bytes))?;
+    Some(String::from_utf8_lossy(bytes).into_owned())
+}
+
+fn may_stand(added: &str) -> String {
+    format!("its added token `{}` may stand in a slot", added.escape_debug())
 }
 
 /// Returns the bytes of a text that may end a string of a language.

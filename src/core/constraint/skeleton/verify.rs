@@ -13,8 +13,9 @@ use crate::error::Result;
 /// The most tokens that are compared. The texts of large prompts are compared as far as this.
 const MOST_TOKENS: usize = 256;
 
-/// The tokens at the end of a cut text that are not compared, because they depend on what follows.
-const UNSURE: usize = 8;
+/// The tokens at the end of a cut text that are not compared, because they depend on what follows: those of a slot, which the
+/// tokenizer may cut out of the text only as a whole.
+const UNSURE: usize = 32;
 
 /// Compares a constraint with the encoder. `prompt` is the text before the answer, if both are one text.
 ///
@@ -101,7 +102,7 @@ impl ConstraintCheck<'_> {
                 match element {
                     Element::Text(part) => text.push_str(part),
                     Element::Slot(slot) => {
-                        text.push_str(&random_slot(constraint.processor.skeleton.slots[*slot].dfa(), random));
+                        text.push_str(&random_slot(&program.slot(*slot).dfa, random));
                     }
                 }
             }

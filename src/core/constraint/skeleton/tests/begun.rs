@@ -73,7 +73,9 @@ impl GraphWalk<'_> {
                         waiting.push(match &edge.part {
                             None => GraphSpot::Place(edge.to),
                             Some((GraphPart::Run(ids), _)) => GraphSpot::Run(ids.clone(), 0, edge.to),
-                            Some((GraphPart::Chunk(chunk, from), _)) => GraphSpot::Chunk(*chunk, *from, edge.to),
+                            Some((GraphPart::Chunk(chunk, from), _)) => {
+                                GraphSpot::Chunk(*chunk, *from, edge.to)
+                            }
                         });
                     }
                     continue;
@@ -82,7 +84,9 @@ impl GraphWalk<'_> {
                     waiting.push(GraphSpot::Place(*to));
                     continue;
                 }
-                GraphSpot::Chunk(chunk, state, to) if self.graph.chunks[*chunk].state(*state).unwrap().ends => {
+                GraphSpot::Chunk(chunk, state, to)
+                    if self.graph.chunks[*chunk].state(*state).unwrap().ends =>
+                {
                     waiting.push(GraphSpot::Place(*to));
                 }
                 _ => {}
@@ -144,10 +148,15 @@ fn graphs_begin_within_parts() {
                 name => Tokenizer::load(Path::new(name)).unwrap(),
             };
             let own = Arc::into_inner(processor(tokenizer, skeleton).unwrap()).unwrap();
-            let Ok(made) = Arc::new(own.begun(text)).constraint(salt.as_object().unwrap(), None, "prompt") else {
-                // Its words are longer than the beginning.
-                assert_eq!((name, text.len() % 2), ("words", 1), "{skeleton} {text}");
-                continue;
+            let made = match Arc::new(own.begun(text)).constraint(salt.as_object().unwrap(), None, "prompt") {
+                Ok(made) => made,
+                Err(error) => {
+                    // Its tokens of digits are longer than the beginning.
+                    assert!(
+                        name != "qwen-like" && error.to_string().contains("no text of this prompt begins")
+                    );
+                    continue;
+                }
             };
             if made.row().border().is_none() {
                 within.insert((name, skeleton, text));
