@@ -3,15 +3,18 @@
 //! - `program` has the text as nodes, and counts items: a multiset in any order needs a counter for each word.
 //! - `expand` finds how a text may go on, up to the next border at which texts fall apart
 //!   ([`crate::tokenizer::boundaries`], with the pairs of bytes of `neighbours`): as a fixed run, whose tokens the encoder knows in its context, or as a part with slots.
+//! - `slots` has the slots: those of an encoding are one, with the tokens that the tokenizer is known to write for them, whether it
+//!   cuts them out of the text whole or not.
 //! - `border` has the tokens of each such way behind the text before it, once for all texts of a prompt.
-//! - `product` has the tokens of a part with slots, shared by all prompts; `pieces` knows where it is cut. `row` follows a text. `marker` leaves the text before a
+//! - `product` has the tokens of a part with slots, shared by all prompts; `pieces` knows where it is cut. `factors` has those of a
+//!   Unigram model. `row` follows a text. `marker` leaves the text before a
 //!   marker free.
 //! - `graph` lists all texts of a prompt, for grammars ([`super::grammar`]) and for counts of tokens; `lines` counts those of lines.
 //! - `verify` compares each constraint with the encoder, both ways, before it is used.
 //!
-//! Enriched SMILES is one of the skeletons, and a test compares its masks with those of [`super::automaton`]. Generation follows that
-//! one: its tables are plain numbers that a device and a geometry can follow, a molecule takes less to begin, and it also knows
-//! tokenizers that cut slots out of the text, Unigram models, and several conformers in one answer.
+//! Enriched SMILES is one of the skeletons, and a test compares its masks with those of [`super::automaton`], with which it shares the
+//! tokens of slots and of fixed text. Generation follows that one: its tables are plain numbers that a device and a geometry can
+//! follow, a molecule takes less to begin, and it also knows several conformers in one answer.
 
 mod border;
 mod context;
