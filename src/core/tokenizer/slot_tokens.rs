@@ -1,10 +1,12 @@
-//! The slots of an encoding as tokens, once for each tokenizer. [`super::SlotProduct`] has those of plain slots, whose brackets belong
+//! The slots of an encoding as tokens, once for each tokenizer. [`super::product`] has those of plain slots, whose brackets belong
 //! to the text around them, and [`Isolation`] those of slots that the tokenizer cuts out of the text whole.
 
 use super::boundaries::TokenBoundaries;
+use super::chunk::slot_states;
+use super::factors::Factors;
 use super::isolation::Isolation;
 use super::load::Tokenizer;
-use super::product::SlotProduct;
+use super::spellings::TokenSpellings;
 use super::tables;
 use crate::encoding::language::{Languages, StateId};
 use crate::encoding::{Dfa, Encoding, IntegersBelow};
@@ -50,6 +52,7 @@ impl SlotTokens {
     /// If the tokenizer cannot encode texts of slots.
     pub(crate) fn learn(
         tokenizer: &Tokenizer,
+        spellings: &TokenSpellings,
         encoding: Encoding,
     ) -> Result<std::result::Result<Self, String>> {
         let isolation = match Isolation::learn(tokenizer, encoding)? {
@@ -70,9 +73,22 @@ impl SlotTokens {
         if let Some(dfa) = encoding.inner_dfa(IntegersBelow::GENERATED, without) {
             // A sign may share a token with the character before it, so it belongs to the text between slots.
             let dfa = if encoding.is_signed() { dfa.without_first(b'-') } else { dfa };
-            let before = format!("[C]{}", encoding.open());
-            let mut product = SlotProduct::new(tokenizer, &dfa.alphabet(), &before)?;
-            let Some(start) = product.start(&dfa, &mut states, SlotMode::Plain)? else {
+            let start = match (&spellings.scores, &cuts) {
+                (Some(scores), Some(cuts)) => {
+                    let mut factors = Factors::new(tokenizer, spellings, scores, cuts, &dfa);
+                    match factors.start(&mut states, SlotMode::Plain) {
+                        Ok(start) => Some(start),
+                        Err(why) => return Ok(Err(why)),
+                    }
+                }
+                _ => {
+                    let before = format!("[C]{}", encoding.open());
+                    // Without the end of the slot no expression takes it for one that it cuts out.
+                    let after = if isolation.is_some() { "" } else { encoding.close() };
+                    slot_states(tokenizer, spellings, &dfa, [&before, after], &mut states, SlotMode::Plain)?
+                }
+            };
+            let Some(start) = start else {
                 return Ok(Err("no sequence of its tokens spells a slot of numbers".to_owned()));
             };
             plain = Some(PlainSlots { dfa, start });

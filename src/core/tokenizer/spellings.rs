@@ -134,11 +134,6 @@ impl TokenSpellings {
         spelled.eq(text.bytes()).then_some(ids)
     }
 
-    /// Returns all ids with a token that the model makes, and their bytes.
-    pub(crate) fn of_model(&self) -> impl Iterator<Item = (u32, &[u8])> {
-        self.all().filter(|(id, _)| !self.added.contains(id))
-    }
-
     /// Returns the added tokens and their bytes.
     pub(crate) fn of_added(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.added.iter().map(|id| (*id, self.bytes(*id)))

@@ -97,7 +97,8 @@ impl Automaton {
     /// If the automaton would not be exact for this kind of tokenizer. The message names the tokenizer.
     pub fn new(tokenizer: &Tokenizer, encoding: Encoding) -> Result<Self> {
         tokenizer.writes(encoding, BUILT_IN_SKELETONS)?;
-        let learned = SlotTokens::learn(tokenizer, encoding)?;
+        let spellings = TokenSpellings::learn(tokenizer)?.map_err(|why| refuse(tokenizer, why))?;
+        let learned = SlotTokens::learn(tokenizer, &spellings, encoding)?;
         let SlotTokens { mut states, plain, isolated, isolation, cuts } =
             learned.map_err(|why| refuse(tokenizer, why))?;
         // If the tags are not tokens, the answer's first token may begin in the prompt. This tag keeps it from depending on the
@@ -107,7 +108,6 @@ impl Automaton {
             let problem = format!("a token may reach over `{SMILES_CLOSE}` into the prompt");
             return Err(refuse(tokenizer, problem));
         }
-        let spellings = TokenSpellings::learn(tokenizer)?.map_err(|why| refuse(tokenizer, why))?;
         let starts = Starts { plain: plain.map(|plain| plain.start), isolated };
         let vocabulary = tokenizer.vocabulary();
         let id = |text: &str| vocabulary.get(text).copied();

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use super::context::Context;
 use super::expand::{Continuation, Element, Spot};
-use super::product::{Chunk, ChunkState, Surroundings};
 use super::{SkeletonConstraint, locked};
 use crate::error::{Error, Result};
+use crate::tokenizer::{Chunk, ChunkState, Surroundings};
 
 /// A place at which texts fall apart.
 pub(super) struct Border {
@@ -172,8 +172,13 @@ impl SkeletonConstraint {
     }
 }
 
+/// The beginning of the problems of a tokenizer and a skeleton.
+pub(super) const UNFOLLOWED: &str = "the tokens of this skeleton cannot be followed: ";
+
+/// Their remedy.
+pub(super) const ANOTHER: &str = "give another tokenizer";
+
 /// Returns an error about a tokenizer and a skeleton.
 pub(super) fn refuse(tokenizer: &str, problem: impl std::fmt::Display) -> Error {
-    let problem = format!("the tokens of this skeleton cannot be followed: {problem}");
-    Error::input(tokenizer, problem, "give another tokenizer")
+    Error::input(tokenizer, format!("{UNFOLLOWED}{problem}"), ANOTHER)
 }

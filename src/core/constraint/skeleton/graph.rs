@@ -7,11 +7,10 @@ use super::SkeletonConstraint;
 use super::border::{Border, FoundWay, Way, WayPart};
 use super::expand::{Element, Spot};
 use super::marker::Opening;
-use super::product::{Chunk, ChunkState};
 use super::row::{Position, Thread};
 use crate::constraint::automaton::mistaken;
 use crate::error::{Error, Result};
-use crate::tokenizer::TokenSpellings;
+use crate::tokenizer::{Chunk, ChunkState, TokenSpellings};
 
 /// A part of the text between two borders.
 #[derive(Clone)]

@@ -6,9 +6,8 @@
 //! - `slots` has the slots: those of an encoding are one, with the tokens that the tokenizer is known to write for them, whether it
 //!   cuts them out of the text whole or not.
 //! - `border` has the tokens of each such way behind the text before it, once for all texts of a prompt.
-//! - `product` has the tokens of a part with slots, shared by all prompts; `pieces` knows where it is cut. `factors` has those of a
-//!   Unigram model. `row` follows a text. `marker` leaves the text before a
-//!   marker free.
+//! - [`Chunk`] has the tokens of a part with slots, shared by all prompts. `row` follows a text. `marker` leaves the text before a marker
+//!   free.
 //! - `graph` lists all texts of a prompt, for grammars ([`super::grammar`]) and for counts of tokens; `lines` counts those of lines.
 //! - `verify` compares each constraint with the encoder, both ways, before it is used.
 //!
@@ -19,13 +18,10 @@
 mod border;
 mod context;
 mod expand;
-mod factors;
 mod graph;
 mod lines;
 mod marker;
 mod neighbours;
-mod pieces;
-mod product;
 mod program;
 mod row;
 mod slots;
@@ -45,14 +41,13 @@ use self::context::Context;
 use self::expand::{Continuation, Element, Program, Spot};
 use self::marker::{MarkerTokens, Opening};
 use self::neighbours::PromptBytes;
-use self::product::{Chunk, Surroundings};
 use self::row::{Thread, Threads};
 use self::slots::FollowedSlots;
 use super::{Constraint, Mask, State};
 use crate::error::{Error, Result};
 use crate::skeleton::{Bound, Skeleton};
 use crate::tokenizer::boundaries::TokenBoundaries;
-use crate::tokenizer::{FixedText, TokenSpellings, Tokenizer};
+use crate::tokenizer::{Chunk, FixedText, Surroundings, TokenSpellings, Tokenizer};
 
 /// The parts with slots that were built, by their elements and the kinds of characters beside them.
 type Chunks = HashMap<(Vec<Element>, Surroundings), Arc<Chunk>>;
@@ -153,7 +148,7 @@ impl SkeletonProcessor {
                 ));
             }
         }
-        let slots = FollowedSlots::learn(&skeleton, &tokenizer, spellings.scores.is_some())?;
+        let slots = FollowedSlots::learn(&skeleton, &tokenizer, &spellings)?;
         let slots = Arc::new(slots.map_err(|why| refuse(&tokenizer.name, why))?);
         let marker = skeleton.marker.as_deref().map(|marker| Arc::new(MarkerTokens::new(marker, &spellings)));
         let (boundaries, chunks, runs, lists) = Default::default();

@@ -10,9 +10,9 @@ use smallvec::SmallVec;
 
 use super::SkeletonConstraint;
 use super::border::{Border, WayPart};
-use super::product::{Chunk, ChunkState};
 use crate::constraint::Mask;
 use crate::error::Result;
+use crate::tokenizer::{Chunk, ChunkState};
 
 /// Where a way is.
 #[derive(Clone)]

@@ -4,11 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::product::{Chunk, last_bytes};
 use crate::encoding::{Dfa, Encoding};
 use crate::error::Result;
 use crate::skeleton::{Part, Skeleton};
-use crate::tokenizer::{SlotTokens, Tokenizer, plain_inside};
+use crate::tokenizer::{Chunk, SlotTokens, TokenSpellings, Tokenizer, last_bytes, plain_inside};
 
 /// A slot.
 pub(super) struct FollowedSlot {
@@ -55,7 +54,7 @@ impl FollowedSlots {
     pub(super) fn learn(
         skeleton: &Skeleton,
         tokenizer: &Tokenizer,
-        is_unigram: bool,
+        spellings: &TokenSpellings,
     ) -> Result<std::result::Result<Self, String>> {
         let plain = skeleton
             .slots
@@ -66,9 +65,9 @@ impl FollowedSlots {
             if slots.encoded.iter().any(|known| known.encoding == encoding) {
                 continue;
             }
-            match SlotTokens::learn(tokenizer, encoding)? {
+            match SlotTokens::learn(tokenizer, spellings, encoding)? {
                 Ok(tokens) => slots.add(skeleton, encoding, tokens),
-                Err(why) if is_unigram => return Ok(Err(why)),
+                Err(why) if spellings.scores.is_some() => return Ok(Err(why)),
                 Err(_) => {}
             }
         }

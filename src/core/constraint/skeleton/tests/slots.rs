@@ -53,7 +53,6 @@ fn masks_are_those_of_the_tables_where_slots_are_cut_out() {
         (load("qwen-like-fused"), "fixed"),
         (load("qwen-like-separate"), "fixed"),
         (load("llama-like-fused"), "fixed"),
-        (load("qwen-like-fused"), "stripped-3"),
         (bins(251), bins_of),
         // The last bins have no token, and are written in digits.
         (bins(240), bins_of),

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::load::Tokenizer;
 use crate::error::Result;
-use crate::tokenizer::Tokenizer;
 
 /// The number of a shape.
 pub(super) type ShapeId = u32;

@@ -3,11 +3,14 @@
 //! and the model is asked for the tokens of each, which must be decided ([`Scores`]).
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
+use super::boundaries::TokenBoundaries;
+use super::load::Tokenizer;
+use super::scores::Scores;
+use super::spellings::TokenSpellings;
 use crate::encoding::language::{Languages, Path, StateId};
 use crate::encoding::{Dfa, DfaState};
-use crate::tokenizer::boundaries::TokenBoundaries;
-use crate::tokenizer::{Scores, TokenSpellings, Tokenizer};
 
 /// The most factors whose tokens are asked for.
 const MOST_FACTORS: usize = 200_000;
@@ -17,27 +20,46 @@ type Cut = (DfaState, Option<u8>);
 
 /// Finds the tokens of the texts of a part.
 pub(super) struct Factors<'f> {
-    pub tokenizer: &'f Tokenizer,
-    pub spellings: &'f TokenSpellings,
-    pub scores: &'f Scores,
-    pub boundaries: &'f TokenBoundaries,
-    pub dfa: &'f Dfa,
-    pub languages: Languages<u32>,
-    pub known: HashMap<Cut, StateId>,
-    pub tokens: HashMap<Vec<u8>, Vec<u32>>,
+    tokenizer: &'f Tokenizer,
+    spellings: &'f TokenSpellings,
+    scores: &'f Scores,
+    boundaries: &'f TokenBoundaries,
+    dfa: &'f Dfa,
+    known: HashMap<Cut, StateId>,
+    tokens: HashMap<Vec<u8>, Vec<u32>>,
 }
 
-impl Factors<'_> {
-    /// Returns the state before the texts.
+impl<'f> Factors<'f> {
+    pub(super) fn new(
+        tokenizer: &'f Tokenizer,
+        spellings: &'f TokenSpellings,
+        scores: &'f Scores,
+        boundaries: &'f TokenBoundaries,
+        dfa: &'f Dfa,
+    ) -> Self {
+        let (known, tokens) = Default::default();
+        Factors { tokenizer, spellings, scores, boundaries, dfa, known, tokens }
+    }
+
+    /// Returns the state before the texts, which end so.
     ///
     /// # Errors
     /// A sentence, if there are too many factors, or one is not decided.
-    pub(super) fn start(&mut self) -> Result<StateId, String> {
-        self.behind((self.dfa.start(), None))
+    pub(super) fn start<E: Copy + Eq + Hash>(
+        &mut self,
+        languages: &mut Languages<u32, E>,
+        end: E,
+    ) -> Result<StateId, String> {
+        self.behind((self.dfa.start(), None), languages, end)
     }
 
     /// Returns the state behind a cut. Texts are finite, and each factor writes on.
-    fn behind(&mut self, cut: Cut) -> Result<StateId, String> {
+    fn behind<E: Copy + Eq + Hash>(
+        &mut self,
+        cut: Cut,
+        languages: &mut Languages<u32, E>,
+        end: E,
+    ) -> Result<StateId, String> {
         if let Some(known) = self.known.get(&cut) {
             return Ok(*known);
         }
@@ -64,15 +86,15 @@ impl Factors<'_> {
             }
             if ends && last.is_some() {
                 let tokens = self.tokens(&text)?;
-                paths.push((tokens, self.behind((state, last))?));
+                paths.push((tokens, self.behind((state, last), languages, end)?));
             }
         }
         let ends = dfa.accepts(cut.0) && cut.1.is_some();
         if ends {
-            paths.push((Vec::new(), self.languages.end(())));
+            paths.push((Vec::new(), languages.end(end)));
         }
         // All texts have the same kind of end, so there is no conflict.
-        let state = self.languages.trie(paths).unwrap_or_default();
+        let state = languages.trie(paths).unwrap_or_default();
         self.known.insert(cut, state);
         Ok(state)
     }
