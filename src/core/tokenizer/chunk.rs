@@ -22,7 +22,7 @@ pub(crate) struct Chunk {
 /// The states of a part.
 enum ChunkStates {
     /// Built when they are first reached.
-    Explored(Mutex<Explorer<Arc<Tokenizer>, Arc<TokenSpellings>>>),
+    Explored(Box<Mutex<Explorer<Arc<Tokenizer>, Arc<TokenSpellings>>>>),
     /// All of them.
     Listed(Vec<Arc<ChunkState>>),
 }
@@ -44,7 +44,7 @@ impl Chunk {
             return Err(format!("{} beside white space", may_stand(&added)));
         }
         let explorer = Explorer::new(tokenizer.clone(), spellings.clone(), dfa, around);
-        Ok(Chunk { states: ChunkStates::Explored(Mutex::new(explorer)) })
+        Ok(Chunk { states: ChunkStates::Explored(Box::new(Mutex::new(explorer))) })
     }
 
     /// Returns the part with this language for a Unigram model.

@@ -47,21 +47,9 @@ impl TokenSpellings {
     /// A sentence that says why texts cannot be followed by the neighbours of their tokens.
     pub(crate) fn learn(tokenizer: &Tokenizer) -> Result<std::result::Result<Self, String>> {
         let inner = tokenizer.inner();
-        let unknown = match inner.get_model() {
-            ModelWrapper::BPE(bpe) => {
-                // Tokens with affixes are not parts of the text.
-                let affixes = [bpe.get_continuing_subword_prefix(), &bpe.end_of_word_suffix];
-                if affixes.into_iter().flatten().any(|affix| !affix.is_empty()) {
-                    return Ok(Err("a BPE model with word prefixes or suffixes".to_owned()));
-                }
-                bpe.get_unk_token().as_ref().and_then(|token| inner.token_to_id(token))
-            }
-            // A character for private use. With byte fallback it takes several tokens, and no character is unknown.
-            ModelWrapper::WordLevel(_) | ModelWrapper::Unigram(_) => match tokenizer.model_ids("\u{e000}") {
-                Some(ids) if ids.len() == 1 => Some(ids[0]),
-                _ => None,
-            },
-            _ => return Ok(Err("neither a BPE nor a Unigram model, nor one of whole words".to_owned())),
+        let unknown = match unknown(tokenizer) {
+            Ok(unknown) => unknown,
+            Err(why) => return Ok(Err(why.to_owned())),
         };
         let scores = match inner.get_model() {
             ModelWrapper::Unigram(unigram) => Some(Arc::new(Scores::of(unigram))),
@@ -205,6 +193,29 @@ impl TokenSpellings {
             .flat_map(|(id, is_behind)| self.bytes_behind(*id, is_behind))
             .copied()
             .collect()
+    }
+}
+
+/// Returns the token for characters without a token, if there is one.
+///
+/// # Errors
+/// A sentence, if tokens are no parts of the text.
+fn unknown(tokenizer: &Tokenizer) -> Result<Option<u32>, &'static str> {
+    match tokenizer.inner().get_model() {
+        ModelWrapper::BPE(bpe) => {
+            // Tokens with affixes are not parts of the text.
+            let affixes = [bpe.get_continuing_subword_prefix(), &bpe.end_of_word_suffix];
+            if affixes.into_iter().flatten().any(|affix| !affix.is_empty()) {
+                return Err("a BPE model with word prefixes or suffixes");
+            }
+            Ok(bpe.get_unk_token().as_ref().and_then(|token| tokenizer.vocabulary_id(token)))
+        }
+        // A character for private use. With byte fallback it takes several tokens, and no character is unknown.
+        ModelWrapper::WordLevel(_) | ModelWrapper::Unigram(_) => match tokenizer.model_ids("\u{e000}") {
+            Some(ids) if ids.len() == 1 => Ok(Some(ids[0])),
+            _ => Ok(None),
+        },
+        _ => Err("neither a BPE nor a Unigram model, nor one of whole words"),
     }
 }
 

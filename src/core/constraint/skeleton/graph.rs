@@ -278,6 +278,8 @@ impl GraphBuilder<'_> {
                 }
                 Element::Slot(slot) => {
                     has_slot = true;
+                    // Several numbers have the text between them.
+                    has_text |= self.constraint.program.slot(*slot).label.matches('{').count() > 1;
                     text.push_str(&self.constraint.program.slot(*slot).label);
                 }
             }
