@@ -336,7 +336,7 @@ fn enriched_smiles_is_a_skeleton() {
         ("qwen-like", "fixed-1"),
         ("llama-like", "stripped-1"),
         ("llama-like", "binned-v2:-13,13,0.104"),
-        // Blocks below 15 Å are cut out of the text, others are not.
+        // Blocks of small numbers are cut out of the text, others are not.
         ("qwen-like-fused", "fixed"),
     ] {
         let counted = folder.line(&format!(
@@ -369,7 +369,7 @@ fn all_counts(folder: &Folder, tokenizer: &str, encoding: &str) -> Vec<u64> {
     let is_bins = encoding.starts_with("binned");
     let numbers: &[&str] = match encoding {
         "fixed-1" => &["1.0", "-1.0", "11.0", "-11.0"],
-        "fixed" => &["1.0000", "-1.0000", "16.0000", "-16.0000"],
+        "fixed" => &["1.0000", "-1.0000", "96.0000", "-96.0000"],
         "stripped-1" => &["1", "-1", "1.5", "-1.5", "11", "-11", "11.5", "-11.5"],
         _ => &["000", "111", "249"],
     };
