@@ -33,7 +33,7 @@ class SkeletonAutomaton:
     ['Cl', 'Na']
 
     Args:
-        tokenizer: as for :class:`moldrift.Automaton`. Its model must be BPE or a list of words.
+        tokenizer: as for :class:`moldrift.Automaton`. Its model is BPE, Unigram or a list of words.
         skeleton: the name of a built-in skeleton (``crystal-text``, ``simple-cif``, ``cif-p1``, ``xyz``,
             ``smiles-then-xyz``, ``enriched-smiles:fixed-2``, …), the path of a ``drift.skeleton/1``, or the content of
             such a file as a mapping.

@@ -262,7 +262,10 @@ fn slot_encoding(
     let Alternative { skeleton, slot, change, step, numbers } = alternative;
     let slot = &skeleton.slots[*slot];
     let processor = SkeletonProcessor::new(tokenizer.clone(), Arc::new(skeleton.clone()), NO_END)?;
-    let counts = count(&Arc::new(processor), prompts, false, job)?;
+    let counts = count(&Arc::new(processor), prompts, false, job);
+    job.check()?;
+    // The tokens of the slot may not be known where it is written otherwise.
+    let counts = if change.is_some() { counts.unwrap_or_default() } else { counts? };
     let braced = format!("{{{}}}", slot.name);
     let own = || counts.parts.all.iter().filter(|part| part.part.contains(&braced));
     let whole: Option<Vec<[u32; 2]>> = counts.prompts.iter().map(|prompt| prompt.tokens).collect();

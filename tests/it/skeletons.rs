@@ -332,9 +332,13 @@ fn enriched_smiles_is_a_skeleton() {
     let distance = |at: usize| verdicts[at]["geometry"]["shortest_distance_angstrom"].as_f64().unwrap();
     assert!((distance(1) - (1.4f64 * 1.4 + 0.25 * 0.25).sqrt()).abs() < 1e-9 && distance(0) < 1.5001);
     folder.file("one.jsonl", lines(&[json!({"smiles": "CO"})]));
-    for (tokenizer, encoding) in
-        [("qwen-like", "fixed-1"), ("llama-like", "stripped-1"), ("llama-like", "binned-v2:-13,13,0.104")]
-    {
+    for (tokenizer, encoding) in [
+        ("qwen-like", "fixed-1"),
+        ("llama-like", "stripped-1"),
+        ("llama-like", "binned-v2:-13,13,0.104"),
+        // Blocks of small numbers are cut out of the text, others are not.
+        ("qwen-like-fused", "fixed"),
+    ] {
         let counted = folder.line(&format!(
             "inspect --tokenizer {tokenizer} --skeleton enriched-smiles:{encoding} --prompts one.jsonl --json"
         ));
@@ -365,6 +369,7 @@ fn all_counts(folder: &Folder, tokenizer: &str, encoding: &str) -> Vec<u64> {
     let is_bins = encoding.starts_with("binned");
     let numbers: &[&str] = match encoding {
         "fixed-1" => &["1.0", "-1.0", "11.0", "-11.0"],
+        "fixed" => &["1.0000", "-1.0000", "96.0000", "-96.0000"],
         "stripped-1" => &["1", "-1", "1.5", "-1.5", "11", "-11", "11.5", "-11.5"],
         _ => &["000", "111", "249"],
     };

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,36 @@ def test_masks_are_the_automatons(name: str, skeleton: str) -> None:
             grammar = constraint.grammar(engine.format)
             masks = [compare(engine, constraint, grammar, vocab, eos, seed) for seed in range(TEXTS)]
             assert min(masks) > 10
+
+
+@pytest.mark.parametrize("name", ["qwen-like", "llama-like"])
+@pytest.mark.parametrize("begun", ["<CIF>", "<CIF>P1\n4"])
+def test_grammars_begin_behind_the_prompt(name: str, begun: str) -> None:
+    """A prompt may end within a run of the text: `>P` is one token, so the rest of the run is what a grammar begins with."""
+    automaton = moldrift.SkeletonAutomaton(name, "simple-cif", begun=begun)
+    eos = automaton.eos_token_id
+    tokenizer, vocab = load(TOKENIZERS[name], eos)
+    constraint = automaton.constraint({"formula": "NaCl"})
+    engines: list[Engine] = [XGrammar(tokenizer, vocab), LlGuidance(tokenizer, vocab)]
+    for engine in engines:
+        grammar = constraint.grammar(engine.format)
+        for seed in range(TEXTS):
+            assert compare(engine, constraint, grammar, vocab, eos, seed) > 10
+
+
+@pytest.mark.parametrize("name", ["qwen-like-fused", "llama-like-separate"])
+def test_slots_may_be_cut_out_whole(name: str) -> None:
+    """Extended tokenizers cut blocks below 15 Å out of the text, and others not."""
+    [path] = (Path(__file__).parents[3] / "tokenizers" / name).glob("tokenizer.json*")
+    automaton = moldrift.SkeletonAutomaton(name, "enriched-smiles")
+    eos = automaton.eos_token_id
+    tokenizer, vocab = load(path, eos)
+    constraint = automaton.constraint({"smiles": "C[C@H](N)C(=O)[O-]"})
+    engines: list[Engine] = [XGrammar(tokenizer, vocab), LlGuidance(tokenizer, vocab)]
+    for engine in engines:
+        grammar = constraint.grammar(engine.format)
+        for seed in range(TEXTS):
+            assert compare(engine, constraint, grammar, vocab, eos, seed) > 10
 
 
 def test_what_a_grammar_cannot_express_is_refused() -> None:

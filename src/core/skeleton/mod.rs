@@ -23,6 +23,7 @@ pub mod slot;
 mod slot_file;
 pub mod template;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 pub use alternatives::{Alternative, SlotChange};
@@ -127,6 +128,19 @@ impl Skeleton {
     pub(crate) fn may_be_empty(&self, items: usize) -> bool {
         let may = |source: &Source| matches!(source, Source::Between { least: 0, .. } | Source::Count { .. });
         self.items[items].1.iter().any(may)
+    }
+
+    /// Returns the ASCII characters of its fixed texts and of its slots.
+    pub(crate) fn characters(&self) -> BTreeSet<char> {
+        let loops =
+            self.parts.iter().filter_map(|part| if let Part::Each(each) = part { Some(each) } else { None });
+        let inner = loops.clone().flat_map(|each| &each.parts);
+        let fixed = self.parts.iter().chain(inner);
+        let fixed = fixed.filter_map(|part| if let Part::Text(text) = part { Some(&**text) } else { None });
+        let ends = self.ends.iter().map(String::as_str).chain(self.marker.as_deref());
+        let texts = fixed.chain(ends).chain(loops.map(|each| &*each.between));
+        let slots = self.slots.iter().flat_map(|slot| slot.dfa().alphabet()).map(char::from);
+        texts.flat_map(str::chars).chain(slots).filter(char::is_ascii).collect()
     }
 
     fn has(&self, is: impl Fn(&Part) -> bool + Copy) -> bool {

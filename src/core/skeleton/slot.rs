@@ -92,6 +92,8 @@ pub struct Slot {
     pub kinds: Vec<SlotKind>,
     /// Which of several numbers of a position it is; 0 if it is none of them, or all.
     pub axis: usize,
+    /// The encoding whose numbers it is, if it is written as an encoding says.
+    pub encoding: Option<Encoding>,
     dfa: Dfa,
 }
 
@@ -231,12 +233,17 @@ impl Slot {
         if languages.reachable(root).len() >= usize::from(DfaState::MAX) {
             return Err("it has too many words".to_owned());
         }
-        Ok(Slot { name, kinds, axis: 0, dfa: Dfa::new(&languages, root) })
+        Ok(Slot { name, kinds, axis: 0, encoding: None, dfa: Dfa::new(&languages, root) })
     }
 
     /// This slot as that of an axis.
     pub(super) fn on_axis(self, axis: usize) -> Self {
         Slot { axis, ..self }
+    }
+
+    /// This slot as that of an encoding.
+    pub(super) fn of_encoding(self, encoding: Encoding) -> Self {
+        Slot { encoding: Some(encoding), ..self }
     }
 
     /// Returns the automaton of its texts.

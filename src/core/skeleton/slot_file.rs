@@ -189,7 +189,7 @@ impl EncodedSlot {
         for (axis, name) in names.into_iter().enumerate().take(if are_alike { 1 } else { encoding.numbers() })
         {
             let number = SlotKind::Number(Number::of(encoding, axis));
-            slots.push(Slot::new(name, vec![number])?.on_axis(axis));
+            slots.push(Slot::new(name, vec![number])?.on_axis(axis).of_encoding(encoding));
         }
         Ok(EncodedSlot { name, template })
     }

@@ -17,15 +17,17 @@
 //! Between two characters that no token joins, BPE never merges, whatever surrounds them, and the order of the other merges does
 //! not depend on it. So both parts are tokenised as if each were alone. Unigram takes the segmentation with the highest sum of
 //! scores; across such a border, the sum is that of two independent segmentations. But sums are rounded, so the preceding text may
-//! decide between two segmentations with equal scores: [`Scores::margin`] tells by how much the best one is ahead.
+//! decide between two segmentations with equal scores: `scores` tells whether the best one is ahead.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use tokenizers::ModelWrapper;
-use tokenizers::models::unigram::Unigram;
 
 use super::byte_pairs::BytePairs;
 use super::load::Tokenizer;
+use super::normalizer::SPACE;
+use super::scores::Scores;
 use super::spellings::TokenSpellings;
 use crate::encoding::Encoding;
 use crate::text::containment::may_hold;
@@ -68,7 +70,7 @@ pub struct TokenBoundaries {
     /// tables. Of [`TokenBoundaries::within`]: all added tokens that texts may hold.
     watched: Vec<Box<[u8]>>,
     /// The scores of a Unigram model.
-    scores: Option<Scores>,
+    scores: Option<Arc<Scores>>,
 }
 
 impl TokenBoundaries {
@@ -89,7 +91,7 @@ impl TokenBoundaries {
                 }
                 None
             }
-            ModelWrapper::Unigram(unigram) => Some(Scores::of(unigram)),
+            ModelWrapper::Unigram(unigram) => Some(Arc::new(Scores::of(unigram))),
             _ => return Err("neither a BPE nor a Unigram model".into()),
         };
         keeps_ascii(tokenizer)?;
@@ -155,7 +157,7 @@ impl TokenBoundaries {
         }
         let added = spellings.of_plain_added().filter(|bytes| bytes.len() > 2 && pairs.may_hold(bytes));
         let watched = added.map(Box::from).collect();
-        TokenBoundaries { joined, joined_by_added, crossing: None, watched, scores: None }
+        TokenBoundaries { joined, joined_by_added, crossing: None, watched, scores: spellings.scores.clone() }
     }
 
     /// Returns whether a text ends with an added token, which is matched before the model runs, so that nothing joins it.
@@ -237,15 +239,7 @@ impl TokenBoundaries {
     /// Returns whether the tokens of a part between two cuts depend only on the part. This is always so for BPE, and for Unigram if the
     /// best segmentation is ahead by a margin. `begins` means that the part begins a text, where the tokenizer may add a space before it.
     pub(crate) fn is_decided(&self, tokenizer: &Tokenizer, part: &str, begins: bool) -> bool {
-        let Some(scores) = &self.scores else { return true };
-        let Ok(pieces) = tokenizer.normalized(part).and_then(|text| tokenizer.pre_tokens(&text)) else {
-            return false;
-        };
-        pieces.iter().enumerate().all(|(at, piece)| {
-            // The normalizer adds a space before a part that is encoded alone, but not inside a text.
-            let bare = piece.strip_prefix(SPACE).filter(|_| at == 0 && !begins);
-            scores.margin(bare.unwrap_or(piece)) >= MARGIN
-        })
+        self.scores.as_ref().is_none_or(|scores| scores.decide(tokenizer, part, begins))
     }
 
     /// Whether the tokens of all runs of up to `longest` digits, and of the separators between numbers, are decided.
@@ -268,58 +262,6 @@ impl TokenBoundaries {
 /// Returns the place of a pair of ASCII characters.
 fn index(a: u8, b: u8) -> usize {
     usize::from(a) * 128 + usize::from(b)
-}
-
-/// SentencePiece's space.
-pub(crate) const SPACE: &str = "\u{2581}";
-
-/// The smallest lead of the best segmentation. A text's sum of scores is below 10⁸ in magnitude, where doubles are 10⁻⁸ apart, and
-/// two segmentations of a part differ in fewer than a hundred additions.
-const MARGIN: f64 = 1e-5;
-
-/// The pieces of a Unigram model with their scores.
-pub struct Scores {
-    pieces: HashMap<String, f64>,
-    /// The longest piece, in bytes.
-    longest: usize,
-}
-
-impl Scores {
-    fn of(model: &Unigram) -> Self {
-        let pieces: HashMap<String, f64> = model.iter().cloned().collect();
-        let longest = pieces.keys().map(String::len).max().unwrap_or(0);
-        Scores { pieces, longest }
-    }
-
-    /// Returns the lead of the best segmentation of a text over the second best: 0 if a character has no piece, infinite if there is only
-    /// one segmentation.
-    ///
-    /// Dynamic programming: the two best sums up to each position follow from those up to earlier positions.
-    pub fn margin(&self, text: &str) -> f64 {
-        const NONE: f64 = f64::NEG_INFINITY;
-        let mut best = vec![[NONE; 2]; text.len() + 1];
-        best[0][0] = 0.0;
-        for (start, c) in text.char_indices() {
-            if !self.pieces.contains_key(&text[start..start + c.len_utf8()]) {
-                return 0.0;
-            }
-            let ends =
-                (start + 1..=text.len().min(start + self.longest)).filter(|end| text.is_char_boundary(*end));
-            for end in ends {
-                let Some(score) = self.pieces.get(&text[start..end]) else { continue };
-                for sum in best[start].map(|sum| sum + score) {
-                    let [first, second] = best[end];
-                    if sum > first {
-                        best[end] = [sum, first];
-                    } else if sum > second {
-                        best[end][1] = sum;
-                    }
-                }
-            }
-        }
-        let [first, second] = best[text.len()];
-        first - second
-    }
 }
 
 /// Returns a token with its white space as in the text. Byte-level vocabularies write white space as letters, SentencePiece vocabularies

@@ -4,11 +4,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
-use super::boundaries::SPACE;
 use super::load::Tokenizer;
+use super::normalizer::SPACE;
 use crate::encoding::language::{Languages, Path, StateId};
 use crate::encoding::parts::{self, PartRow, SlotPart};
-use crate::encoding::{Encoding, IntegersBelow};
+use crate::encoding::{Dfa, DfaState, Encoding, IntegersBelow};
 use crate::error::Result;
 
 /// How isolated slots are tokenised.
@@ -80,6 +80,13 @@ impl Isolation {
         }
         let end = languages.end(());
         languages.trie(self.added.iter().map(|(text, _)| (text.clone().into_bytes(), end)).collect())
+    }
+
+    /// Returns the automaton of all isolated slots over bytes; `None` if it has too many states.
+    pub(crate) fn dfa(&self) -> Option<Dfa> {
+        let mut languages = Languages::default();
+        let root = self.language(&mut languages)?;
+        (languages.reachable(root).len() < usize::from(DfaState::MAX)).then(|| Dfa::new(&languages, root))
     }
 
     /// Returns the token states of isolated slots. Each piece gets the tokens that the model produces for it alone.

@@ -16,3 +16,6 @@ pub fn marks_spaces(normalizer: &Value) -> bool {
         Some(_) => false,
     }
 }
+
+/// SentencePiece's space.
+pub(crate) const SPACE: &str = "\u{2581}";

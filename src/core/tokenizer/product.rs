@@ -1,200 +1,417 @@
-//! The language of plain slots over tokens: the product of an encoding's automaton over bytes with the tokenizer.
+//! The tokens of a part of a text that holds slots: the product of its automaton over bytes with the tokenizer.
 //!
-//! Inside a pre-token, a sequence of BPE tokens is the tokenisation of its text if and only if each pair of neighbours is the
-//! tokenisation of its own text (Vieira et al., *Language Models over Canonical Byte-Pair Encodings*, ICML 2025; Cognetta and
-//! Okazaki, *Tokenization as Finite-State Transduction*, 2024). So a token may follow another one if the text stays in the
-//! language, the encoder produces it in this place, and an end can still be reached by the same rule. Without the last condition,
-//! Llama's `12` would look legal inside of four decimals, although no tokenisation continues from it.
+//! The pre-tokenizer cuts a text into pieces, and the model tokenises each by itself. Tokens of a whole piece are canonical if the
+//! model makes them of it, and tokens within a piece if it makes each two neighbours of their own text (Vieira et al., *Language Models
+//! over Canonical Byte-Pair Encodings*, ICML 2025; Cognetta and Okazaki, *Tokenization as Finite-State Transduction*, 2024). A token is
+//! legal only if an end can still be reached: otherwise Llama's `12` would look legal inside of four decimals, although no tokenisation
+//! continues from it. Where pieces end may depend on what follows: two spaces before a digit are cut apart, before the end of a text
+//! they are not. So a token is legal if the pieces agree with it for *some* way in which the text may go on; one is tried for each kind
+//! of character. Pre-tokenizers know kinds of characters and not characters, so pieces are learned once for all texts of a shape.
 //!
-//! A pair is tried in context: in a slot, behind the text that led to it first. A pre-tokenizer may cut between two neighbours that
-//! merge elsewhere: Falcon's cuts digits in threes, so `9570` is `957` and `0`; if `957` is encoded as `95` and `7`, then `0`
-//! follows a `7` with which it would merge. For such a pre-tokenizer, a state also stores how many digits of a group were written.
-//! Added tokens that could occur in a slot (bins as tokens) are matched before everything else, as whole strings from the left,
-//! which pairs of neighbours do not show. For such a tokenizer, a state also stores the last characters behind an added token, as
-//! many as the beginning of another one could have.
+//! Added tokens that may stand in the text (bins as tokens) are matched before everything else, as whole strings from the left. There the
+//! whole text is encoded, and a state has the last characters behind an added token, as many as the beginning of another one could have.
+//!
+//! States are built when a text first reaches them: two digits of base 62 have more tokens than could be listed beforehand.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::Hash;
-use std::rc::Rc;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::boundaries::with_white_space;
 use super::load::Tokenizer;
-use super::shapes::Shapes;
+use super::pieces::{Pieces, ShapeId, Shapes, kind, shape};
+use super::spellings::TokenSpellings;
 use crate::encoding::language::{Languages, Node, StateId};
 use crate::encoding::{Dfa, DfaState};
 use crate::error::Result;
 
-/// The content of a state of the product.
+/// The text around a part, as far as it may change where the pre-tokenizer cuts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Surroundings {
+    /// The text before it.
+    pub before: String,
+    /// The text behind it.
+    pub after: String,
+    /// Whether the part begins with the space that the tokenizer adds before a text.
+    pub adds_space: bool,
+}
+
+/// A state: the tokens that may come next.
+#[derive(Debug)]
+pub(crate) struct ChunkState {
+    /// The number of the state.
+    pub number: u32,
+    /// Sorted.
+    pub ids: Arc<[u32]>,
+    /// The state behind each token.
+    pub targets: Box<[u32]>,
+    /// Whether the part may end here.
+    pub ends: bool,
+    /// By the tokens with which a text may go on behind the part, those together with `ids`.
+    pub(super) with_firsts: Mutex<Vec<[Arc<[u32]>; 2]>>,
+}
+
+/// The most lists of tokens behind a state that are kept.
+const MOST_FIRSTS: usize = 256;
+
+impl ChunkState {
+    /// Returns the tokens that may come next where the part may end, before a text that begins with one of `firsts`. Equal lists of
+    /// one processor are shared, so they are compared by address.
+    pub(crate) fn ids_or(&self, firsts: &Arc<[u32]>) -> Arc<[u32]> {
+        let mut known = self.with_firsts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some([_, all]) = known.iter().find(|[own, _]| Arc::ptr_eq(own, firsts)) {
+            return all.clone();
+        }
+        let all: BTreeSet<u32> = self.ids.iter().chain(&**firsts).copied().collect();
+        let all: Arc<[u32]> = all.into_iter().collect();
+        if known.len() < MOST_FIRSTS {
+            known.push([firsts.clone(), all.clone()]);
+        }
+        all
+    }
+}
+
+impl Surroundings {
+    /// Returns what of it the pre-tokenizer may read: the kinds of the characters beside the part.
+    pub(crate) fn kinds(&self) -> Self {
+        let before = shape(&self.before);
+        let from = before.char_indices().rev().nth(BESIDE - 1).map_or(0, |last| last.0);
+        let after = shape(&self.after).chars().take(BESIDE).collect();
+        Surroundings { before: before[from..].to_owned(), after, adds_space: self.adds_space }
+    }
+}
+
+/// How many characters beside a part may change where it is cut.
+const BESIDE: usize = 8;
+
+/// The content of a state.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Place {
     state: DfaState,
+    /// The last token, if its piece may go on: then the next one depends on it.
     last: Option<u32>,
-    /// The last characters behind the last added token, if added tokens are possible.
+    /// The shape of the text so far.
+    shape: ShapeId,
+    /// The last characters behind the last added token, if added tokens may stand in the text.
     open: Vec<u8>,
-    /// The number of digits in the current group; always 0 if the tokens themselves show where groups end.
-    digits: usize,
 }
 
-/// A path from the start to a place, on which the encoder is tried.
-#[derive(Clone, Default)]
-struct SamplePath {
+/// Whether the last piece of a text ends with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece {
+    Open,
+    Closed,
+}
+
+/// A path to a place.
+#[derive(Debug, Clone, Default)]
+struct ProductPath {
     text: String,
     ids: Vec<u32>,
 }
 
-/// Builds the states of plain slots.
-pub struct SlotProduct<'a> {
-    /// The encoder, for texts behind the one before the content of a slot.
-    shapes: Shapes<'a>,
-    /// Tokens that consist only of bytes of the language.
-    candidates: Vec<(u32, String)>,
-    /// The added tokens among them: by id, their length in bytes. `longest_added` is the largest length.
-    added: HashMap<u32, usize>,
-    longest_added: usize,
-    /// The number of digits in a piece of the pre-tokenizer, if states have to count them.
-    group: Option<usize>,
-    pairs: HashMap<(Option<u32>, u32, usize), bool>,
-    /// By state of the language, the candidates with which it goes on, by index, and the states behind them.
-    going_on: HashMap<DfaState, Rc<[(usize, DfaState)]>>,
-    known: HashMap<Place, Option<StateId>>,
+/// A state as far as it is known.
+struct PartialState {
+    place: Place,
+    way: ProductPath,
+    is_alive: Option<bool>,
+    built: Option<Arc<ChunkState>>,
 }
 
-impl<'a> SlotProduct<'a> {
-    /// Returns the product for the content of slots behind the text `before`.
-    ///
-    /// # Errors
-    /// If the tokenizer cannot encode the format's characters.
-    pub fn new(tokenizer: &'a Tokenizer, alphabet: &BTreeSet<u8>, before: &str) -> Result<Self> {
-        let may_stand = |text: &str| !text.is_empty() && text.bytes().all(|byte| alphabet.contains(&byte));
-        let added: HashMap<u32, usize> = tokenizer
-            .inner()
-            .get_added_tokens_decoder()
-            .iter()
-            .filter(|(_, token)| may_stand(&token.content))
-            .map(|(id, token)| (*id, token.content.len()))
-            .collect();
-        let mut candidates: Vec<(u32, String)> = tokenizer
-            .vocabulary()
-            .into_iter()
-            .map(|(text, id)| (id, with_white_space(&text)))
-            .filter(|(_, text)| may_stand(text))
-            .collect();
-        // The numbers of states must not depend on the order of a hash map.
-        candidates.sort();
-        let longest_added = added.values().copied().max().unwrap_or(0);
-        let shapes = Shapes::new(tokenizer, before, longest_added == 0)?;
-        let group = digit_group(tokenizer)?;
-        let (pairs, going_on, known) = Default::default();
-        Ok(SlotProduct { shapes, candidates, added, longest_added, group, pairs, going_on, known })
+/// Builds states.
+pub(super) struct Explorer<T, S> {
+    tokenizer: T,
+    spellings: S,
+    dfa: Dfa,
+    around: Surroundings,
+    /// The tokens that may stand in the part, with their shapes.
+    candidates: Vec<(u32, ShapeId)>,
+    going_on: HashMap<DfaState, Arc<[Edge]>>,
+    continuations: HashMap<DfaState, Arc<[String]>>,
+    pieces: Pieces,
+    /// Whether the model makes tokens of their text.
+    made: HashMap<Box<[u32]>, bool>,
+    shapes: Shapes,
+    /// Where the text is cut: by state, shape of the next token, state of the language behind it, and continuation.
+    cuts: HashMap<(u32, ShapeId, DfaState, usize), Arc<[usize]>>,
+    numbers: HashMap<Place, u32>,
+    found: Vec<PartialState>,
+    /// The length in bytes of the longest added token that may stand in the text; 0 if there is none.
+    longest_added: usize,
+}
+
+/// A token that the language goes on with, and the state behind it.
+#[derive(Clone, Copy)]
+struct Edge {
+    id: u32,
+    shape: ShapeId,
+    then: DfaState,
+}
+
+impl<T: Deref<Target = Tokenizer>, S: Deref<Target = TokenSpellings>> Explorer<T, S> {
+    pub(super) fn new(tokenizer: T, spellings: S, dfa: Dfa, around: Surroundings) -> Self {
+        let alphabet = dfa.alphabet();
+        let may_stand = |bytes: &[u8]| bytes.iter().all(|byte| alphabet.contains(byte));
+        let added = spellings.of_added().filter(|(_, bytes)| may_stand(bytes)).map(|(_, bytes)| bytes.len());
+        let longest_added = added.max().unwrap_or(0);
+        let mut shapes = Shapes::new();
+        let mut candidates = Vec::new();
+        for (id, bytes) in spellings.all().filter(|token| may_stand(token.1)) {
+            let is_known = longest_added > 0 || !(spellings.is_added(id) || spellings.is_unknown(id));
+            if let (true, Ok(text)) = (is_known, std::str::from_utf8(bytes)) {
+                candidates.push((id, shapes.number(text)));
+            }
+        }
+        let place = Place { state: dfa.start(), last: None, shape: 0, open: Vec::new() };
+        let way = ProductPath::default();
+        let start = PartialState { place: place.clone(), way, is_alive: None, built: None };
+        let (going_on, continuations, made, cuts) = Default::default();
+        Explorer {
+            tokenizer,
+            spellings,
+            dfa,
+            around,
+            candidates,
+            going_on,
+            continuations,
+            pieces: Pieces::default(),
+            made,
+            shapes,
+            cuts,
+            numbers: HashMap::from([(place, 0)]),
+            found: vec![start],
+            longest_added,
+        }
     }
 
-    /// Returns the state where slots begin; their ends get the value `end`. `None` if no tokenisation leads through a slot.
-    ///
-    /// # Errors
-    /// If the tokenizer cannot encode a text.
-    pub fn start<E: Copy + Eq + Hash>(
+    /// Adds a state and those behind it to languages whose strings end so.
+    pub(super) fn add_to<E: Copy + Eq + Hash>(
         &mut self,
-        dfa: &Dfa,
+        number: u32,
         states: &mut Languages<u32, E>,
         end: E,
-    ) -> Result<Option<StateId>> {
-        // What an earlier call cached belongs to its language, its states and its kind of end.
-        self.known.clear();
-        self.going_on.clear();
-        let place = Place { state: dfa.start(), last: None, open: Vec::new(), digits: 0 };
-        self.state(dfa, states, end, place, &SamplePath::default())
-    }
-
-    fn state<E: Copy + Eq + Hash>(
-        &mut self,
-        dfa: &Dfa,
-        states: &mut Languages<u32, E>,
-        slot_end: E,
-        place: Place,
-        way: &SamplePath,
-    ) -> Result<Option<StateId>> {
-        if let Some(known) = self.known.get(&place) {
+        known: &mut HashMap<u32, StateId>,
+    ) -> Result<StateId> {
+        if let Some(known) = known.get(&number) {
             return Ok(*known);
         }
-        let mut edges = Vec::new();
-        for &(at, state) in &*self.going_on(dfa, place.state) {
-            let id = self.candidates[at].0;
-            if !self.follows(&place, way, at)? {
-                continue;
-            }
-            let text = &self.candidates[at].1;
-            let next =
-                SamplePath { text: format!("{}{text}", way.text), ids: [&way.ids[..], &[id]].concat() };
-            let (open, digits) = (self.open_behind(&place, id, text), self.digits_behind(&place, text));
-            let then = Place { state, last: Some(id), open, digits };
-            if let Some(then) = self.state(dfa, states, slot_end, then, &next)? {
-                edges.push((id, then));
-            }
+        let here = self.built(number)?;
+        let mut edges = Vec::with_capacity(here.ids.len());
+        for (id, then) in here.ids.iter().zip(&here.targets) {
+            edges.push((*id, self.add_to(*then, states, end, known)?));
         }
-        edges.sort_unstable();
-        let end = dfa.accepts(place.state).then_some(slot_end);
-        let made = (end.is_some() || !edges.is_empty()).then(|| states.intern(Node { edges, end }));
-        self.known.insert(place, made);
-        Ok(made)
+        let state = states.intern(Node { edges, end: here.ends.then_some(end) });
+        known.insert(number, state);
+        Ok(state)
     }
 
-    /// Returns the candidates with which the language goes on from a state. Many places share a state.
-    fn going_on(&mut self, dfa: &Dfa, state: DfaState) -> Rc<[(usize, DfaState)]> {
-        let candidates = self.candidates.iter().enumerate();
-        let behind = candidates.filter_map(|(at, (_, text))| Some((at, dfa.run(state, text.as_bytes())?)));
-        self.going_on.entry(state).or_insert_with(|| behind.collect()).clone()
+    pub(super) fn built(&mut self, number: u32) -> Result<Arc<ChunkState>> {
+        if let Some(built) = &self.found[number as usize].built {
+            return Ok(built.clone());
+        }
+        let (mut ids, mut targets) = (Vec::new(), Vec::new());
+        for &edge in &*self.going_on(self.found[number as usize].place.state) {
+            let Some(then) = self.follow(number, edge)? else { continue };
+            if self.is_alive(then)? {
+                ids.push(edge.id);
+                targets.push(then);
+            }
+        }
+        let ends = self.may_end(number)?;
+        let built = ChunkState {
+            number,
+            ids: ids.into(),
+            targets: targets.into(),
+            ends,
+            with_firsts: Mutex::default(),
+        };
+        let built = Arc::new(built);
+        self.found[number as usize].built = Some(built.clone());
+        Ok(built)
+    }
+
+    /// Returns whether an end can be reached from a state.
+    fn is_alive(&mut self, number: u32) -> Result<bool> {
+        if let Some(known) = self.found[number as usize].is_alive {
+            return Ok(known);
+        }
+        let mut is_alive = self.may_end(number)?;
+        let edges = self.going_on(self.found[number as usize].place.state);
+        let mut edges = edges.iter();
+        while let Some(edge) = edges.next().filter(|_| !is_alive) {
+            if let Some(then) = self.follow(number, *edge)? {
+                is_alive = self.is_alive(then)?;
+            }
+        }
+        self.found[number as usize].is_alive = Some(is_alive);
+        Ok(is_alive)
+    }
+
+    /// Returns whether the part may end in a state.
+    fn may_end(&mut self, number: u32) -> Result<bool> {
+        let PartialState { place, way, .. } = &self.found[number as usize];
+        if !self.dfa.accepts(place.state) || way.ids.is_empty() {
+            return Ok(false);
+        }
+        if self.longest_added > 0 {
+            return Ok(true);
+        }
+        let ids = way.ids.clone();
+        let whole = format!("{}{}{}", self.around.before, way.text, self.around.after);
+        let ends = self.pieces.ends(&self.tokenizer, &whole, self.around.adds_space)?;
+        Ok(self.canonical(&ids, &ends).is_some())
+    }
+
+    /// Returns the state behind a token; `None` if the tokenizer never writes it there.
+    fn follow(&mut self, number: u32, edge: Edge) -> Result<Option<u32>> {
+        let ids = [&self.found[number as usize].way.ids[..], &[edge.id]].concat();
+        let piece = match self.longest_added {
+            0 => self.piece_behind(number, edge, &ids)?,
+            _ => self.is_encoded(number, edge, &ids)?.then_some(Piece::Open),
+        };
+        let Some(piece) = piece else { return Ok(None) };
+        let last = (piece == Piece::Open).then_some(edge.id);
+        let open = self.open_behind(number, edge.id);
+        let before = &self.found[number as usize];
+        let shape = self.shapes.join(before.place.shape, edge.shape);
+        let place = Place { state: edge.then, last, shape, open };
+        let next = self.found.len() as u32;
+        let then = *self.numbers.entry(place.clone()).or_insert(next);
+        if then == next {
+            let text = String::from_utf8_lossy(self.spellings.bytes(edge.id));
+            let way = ProductPath { text: format!("{}{text}", before.way.text), ids };
+            self.found.push(PartialState { place, way, is_alive: None, built: None });
+        }
+        Ok(Some(then))
+    }
+
+    /// Returns whether a piece ends with a token behind a state, for some way in which the text may go on; `None` if the tokenizer never
+    /// writes it there.
+    fn piece_behind(&mut self, number: u32, edge: Edge, ids: &[u32]) -> Result<Option<Piece>> {
+        let mut found = None;
+        for (at, rest) in self.continuations(edge.then).iter().enumerate() {
+            let ends = self.cut_behind(number, edge, at, rest)?;
+            match self.canonical(ids, &ends) {
+                Some(Piece::Open) => return Ok(Some(Piece::Open)),
+                closed => found = found.or(closed),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns whether the encoder writes a token behind a state. Added tokens are matched as whole strings from the left, which pairs
+    /// of neighbours do not show, so the whole text is encoded.
+    fn is_encoded(&self, number: u32, edge: Edge, ids: &[u32]) -> Result<bool> {
+        let (before, way) = (&self.around.before, &self.found[number as usize].way.text);
+        let text = String::from_utf8_lossy(self.spellings.bytes(edge.id));
+        let whole = self.tokenizer.ids(&format!("{before}{way}{text}"))?;
+        let of_before = self.tokenizer.ids(before)?;
+        Ok(whole.strip_prefix(&of_before[..]) == Some(ids))
     }
 
     /// Returns the characters behind the last added token with which another one could begin.
-    fn open_behind(&self, place: &Place, id: u32, text: &str) -> Vec<u8> {
-        if self.longest_added == 0 || self.added.contains_key(&id) {
+    fn open_behind(&self, number: u32, id: u32) -> Vec<u8> {
+        if self.longest_added == 0 || self.spellings.is_added(id) {
             return Vec::new();
         }
-        let mut open = place.open.clone();
-        open.extend_from_slice(text.as_bytes());
+        let mut open = [&self.found[number as usize].place.open[..], self.spellings.bytes(id)].concat();
         // One less than the longest: more would already have been matched as a whole.
         let kept = open.len().min(self.longest_added - 1);
         open.split_off(open.len() - kept)
     }
 
-    /// Returns the number of digits in the current group behind a token.
-    fn digits_behind(&self, place: &Place, text: &str) -> usize {
-        let Some(group) = self.group else { return 0 };
-        let run = text.bytes().rev().take_while(u8::is_ascii_digit).count();
-        let before = if run == text.len() { place.digits } else { 0 };
-        (before + run) % group
+    /// Returns where the text is cut if a token follows a state, and then a continuation. Tokens of one shape are cut alike.
+    fn cut_behind(&mut self, number: u32, edge: Edge, at: usize, rest: &str) -> Result<Arc<[usize]>> {
+        let key = (number, edge.shape, edge.then, at);
+        if let Some(known) = self.cuts.get(&key).filter(|_| !self.pieces.reads_characters) {
+            return Ok(known.clone());
+        }
+        let text = String::from_utf8_lossy(self.spellings.bytes(edge.id));
+        let whole = format!("{}{}{text}{rest}", self.around.before, self.found[number as usize].way.text);
+        let ends = self.pieces.ends(&self.tokenizer, &whole, self.around.adds_space)?;
+        self.cuts.insert(key, ends.clone());
+        Ok(ends)
     }
 
-    /// Returns whether the encoder produces a candidate behind the path to a place.
-    fn follows(&mut self, place: &Place, way: &SamplePath, candidate: usize) -> Result<bool> {
-        let (id, text) = &self.candidates[candidate];
-        let pair = (place.last, *id, place.digits);
-        // The pair of neighbours decides, unless added tokens are possible.
-        if self.longest_added == 0
-            && let Some(known) = self.pairs.get(&pair)
-        {
-            return Ok(*known);
+    /// Returns the candidates with which the language goes on from a state.
+    fn going_on(&mut self, state: DfaState) -> Arc<[Edge]> {
+        if let Some(known) = self.going_on.get(&state) {
+            return known.clone();
         }
-        // The whole path is encoded, because the text before may merge.
-        let follows = self.shapes.ends_in(&format!("{}{text}", way.text), &way.ids, *id, text.len())?;
-        self.pairs.insert(pair, follows);
-        Ok(follows)
+        let mut edges = Vec::new();
+        for &(id, shape) in &self.candidates {
+            let then = self.dfa.run(state, self.spellings.bytes(id));
+            edges.extend(then.map(|then| Edge { id, shape, then }));
+        }
+        let edges: Arc<[Edge]> = edges.into();
+        self.going_on.insert(state, edges.clone());
+        edges
+    }
+
+    /// Texts with which the text may go on from a state: one for each kind of character, and the text behind the part.
+    fn continuations(&mut self, state: DfaState) -> Arc<[String]> {
+        if let Some(known) = self.continuations.get(&state) {
+            return known.clone();
+        }
+        let mut kinds = HashSet::new();
+        let mut texts = Vec::new();
+        if self.dfa.accepts(state) {
+            texts.push(self.around.after.clone());
+        }
+        for byte in self.dfa.bytes(state).filter(|byte| kinds.insert(kind(*byte))) {
+            // Always found, because the byte goes on.
+            let Some(next) = self.dfa.next(state, byte) else { continue };
+            let rest = [&[byte], &self.dfa.completion(next)[..]].concat();
+            texts.push(format!("{}{}", String::from_utf8_lossy(&rest), self.around.after));
+        }
+        let texts: Arc<[String]> = texts.into();
+        self.continuations.insert(state, texts.clone());
+        texts
+    }
+
+    /// Returns whether the tokenizer writes these tokens in a text that is cut so, and if so, whether a piece ends with them.
+    fn canonical(&mut self, ids: &[u32], ends: &[usize]) -> Option<Piece> {
+        let begins = self.around.before.len();
+        let mut ends = ends.iter().copied().skip_while(|end| *end <= begins).peekable();
+        // A piece that began before the part is independent of it, because no token crosses that border.
+        let (mut at, mut first) = (begins, 0);
+        for (index, id) in ids.iter().enumerate() {
+            at += self.spellings.bytes(*id).len();
+            match ends.peek() {
+                Some(end) if *end < at => return None,
+                Some(end) if *end == at => {
+                    if !self.makes(&ids[first..=index]) {
+                        return None;
+                    }
+                    ends.next();
+                    first = index + 1;
+                }
+                _ => {}
+            }
+        }
+        let are_made = match &ids[first..] {
+            [] => return Some(Piece::Closed),
+            [one] => self.makes(&[*one]),
+            open => open.windows(2).all(|pair| self.makes(pair)),
+        };
+        are_made.then_some(Piece::Open)
+    }
+
+    /// Returns whether the model makes these tokens of their text.
+    fn makes(&mut self, ids: &[u32]) -> bool {
+        if let Some(known) = self.made.get(ids) {
+            return *known;
+        }
+        let piece: String = ids.iter().map(|id| self.spellings.piece(*id)).collect();
+        let made = self.tokenizer.model_ids(&piece).is_some_and(|made| made == ids);
+        self.made.insert(ids.into(), made);
+        made
     }
 }
 
-/// Returns the number of digits that the pre-tokenizer puts into one piece, counted from the left. `None` if a piece holds one digit or
-/// all of them, or if every piece is a single token, so that tokens show where pieces end (Llama 3's and those of OpenAI).
-fn digit_group(tokenizer: &Tokenizer) -> Result<Option<usize>> {
-    let pieces = tokenizer.pre_tokens(".01234567890123")?;
-    let is_digits = |piece: &&String| piece.bytes().all(|byte| byte.is_ascii_digit());
-    let lengths: Vec<usize> = pieces.iter().filter(is_digits).map(String::len).collect();
-    let [group, middle @ .., last] = lengths.as_slice() else { return Ok(None) };
-    if *group < 2 || last > group || middle.iter().any(|length| length != group) {
-        return Ok(None);
-    }
-    let is_one_token =
-        |number: usize| tokenizer.model_ids(&format!("{number:0group$}")).is_some_and(|ids| ids.len() == 1);
-    // No vocabulary has all numbers of five digits.
-    let is_told_by_tokens = *group < 5 && (0..10_usize.pow(*group as u32)).all(is_one_token);
-    Ok((!is_told_by_tokens).then_some(*group))
+/// Returns the bytes of a text that may end a string of a language.
+pub(crate) fn last_bytes(dfa: &Dfa) -> BTreeSet<u8> {
+    let states = 0..dfa.len() as DfaState;
+    let ends = |state: DfaState, byte: &u8| dfa.next(state, *byte).is_some_and(|then| dfa.accepts(then));
+    states.flat_map(|state| dfa.bytes(state).filter(move |byte| ends(state, byte))).collect()
 }

@@ -1,10 +1,13 @@
 //! The bytes that each token writes into a text, for texts that are followed token by token.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use tokenizers::ModelWrapper;
 
 use super::load::Tokenizer;
+use super::normalizer::SPACE;
+use super::scores::Scores;
 use crate::error::Result;
 
 /// How the vocabulary spells texts.
@@ -29,6 +32,8 @@ pub(crate) struct TokenSpellings {
     /// The added tokens that stand wherever their text does, and take no white space beside it.
     plain_added: BTreeSet<u32>,
     unknown: Option<u32>,
+    /// The scores of a Unigram model.
+    pub scores: Option<Arc<Scores>>,
     /// Whether the tokenizer adds a space before a text.
     pub adds_space: bool,
     /// Whether it adds one behind each added token.
@@ -42,20 +47,13 @@ impl TokenSpellings {
     /// A sentence that says why texts cannot be followed by the neighbours of their tokens.
     pub(crate) fn learn(tokenizer: &Tokenizer) -> Result<std::result::Result<Self, String>> {
         let inner = tokenizer.inner();
-        let unknown = match inner.get_model() {
-            ModelWrapper::BPE(bpe) => {
-                // Tokens with affixes are not parts of the text.
-                let affixes = [bpe.get_continuing_subword_prefix(), &bpe.end_of_word_suffix];
-                if affixes.into_iter().flatten().any(|affix| !affix.is_empty()) {
-                    return Ok(Err("a BPE model with word prefixes or suffixes".to_owned()));
-                }
-                bpe.get_unk_token().as_ref().and_then(|token| inner.token_to_id(token))
-            }
-            // A character for private use.
-            ModelWrapper::WordLevel(_) => {
-                tokenizer.model_ids("\u{e000}").and_then(|ids| ids.first().copied())
-            }
-            _ => return Ok(Err("neither a BPE model nor one of whole words".to_owned())),
+        let unknown = match unknown(tokenizer) {
+            Ok(unknown) => unknown,
+            Err(why) => return Ok(Err(why.to_owned())),
+        };
+        let scores = match inner.get_model() {
+            ModelWrapper::Unigram(unigram) => Some(Arc::new(Scores::of(unigram))),
+            _ => None,
         };
         let sections = [json_of(inner.get_normalizer()), json_of(inner.get_pre_tokenizer())];
         let alphabet = if sections.iter().any(|section| section.contains("\"ByteLevel\"")) {
@@ -74,6 +72,7 @@ impl TokenSpellings {
             added: added.keys().copied().collect(),
             plain_added: plain.map(|one| *one.0).collect(),
             unknown,
+            scores,
             adds_space: false,
             spaces_behind_added: false,
         };
@@ -116,9 +115,11 @@ impl TokenSpellings {
         self.pieces.get(id as usize).map_or("", |piece| piece)
     }
 
-    /// Returns all ids with a token that the model makes, and their bytes.
-    pub(crate) fn of_model(&self) -> impl Iterator<Item = (u32, &[u8])> {
-        self.all().filter(|(id, _)| !self.added.contains(id))
+    /// Returns the tokens that the model makes of a part of a pre-token; `None` if they do not spell it.
+    pub(crate) fn model_tokens(&self, tokenizer: &Tokenizer, text: &str) -> Option<Vec<u32>> {
+        let ids = tokenizer.model_ids(&text.replace(' ', SPACE))?;
+        let spelled = ids.iter().flat_map(|id| self.bytes(*id)).copied();
+        spelled.eq(text.bytes()).then_some(ids)
     }
 
     /// Returns the added tokens and their bytes.
@@ -192,6 +193,29 @@ impl TokenSpellings {
             .flat_map(|(id, is_behind)| self.bytes_behind(*id, is_behind))
             .copied()
             .collect()
+    }
+}
+
+/// Returns the token for characters without a token, if there is one.
+///
+/// # Errors
+/// A sentence, if tokens are no parts of the text.
+fn unknown(tokenizer: &Tokenizer) -> Result<Option<u32>, &'static str> {
+    match tokenizer.inner().get_model() {
+        ModelWrapper::BPE(bpe) => {
+            // Tokens with affixes are not parts of the text.
+            let affixes = [bpe.get_continuing_subword_prefix(), &bpe.end_of_word_suffix];
+            if affixes.into_iter().flatten().any(|affix| !affix.is_empty()) {
+                return Err("a BPE model with word prefixes or suffixes");
+            }
+            Ok(bpe.get_unk_token().as_ref().and_then(|token| tokenizer.vocabulary_id(token)))
+        }
+        // A character for private use. With byte fallback it takes several tokens, and no character is unknown.
+        ModelWrapper::WordLevel(_) | ModelWrapper::Unigram(_) => match tokenizer.model_ids("\u{e000}") {
+            Some(ids) if ids.len() == 1 => Ok(Some(ids[0])),
+            _ => Ok(None),
+        },
+        _ => Err("neither a BPE nor a Unigram model, nor one of whole words"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Tokenizer;
-use super::boundaries::SPACE;
+use super::normalizer::SPACE;
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::text::{self, skeleton};
@@ -31,9 +31,7 @@ impl Tokenizer {
             }
         }
         for c in std::mem::take(&mut changed) {
-            let one = c.to_string();
-            let normal = self.normalized(&one)?;
-            if normal.strip_prefix(SPACE).unwrap_or(&normal) != one && c != ' ' {
+            if self.changes(c)? {
                 changed.insert(c);
             }
         }
@@ -47,6 +45,17 @@ impl Tokenizer {
         let problem =
             format!("cannot write {}{more}, which texts of {encoding} contain: {why}", all.join(", "));
         Err(Error::input(&self.name, problem, "use a tokenizer that keeps all characters"))
+    }
+}
+
+impl Tokenizer {
+    /// Returns whether the normalizer makes another character of this one. It may mark spaces.
+    ///
+    /// # Errors
+    /// If the normalizer refuses the character.
+    pub(crate) fn changes(&self, c: char) -> Result<bool> {
+        let (one, normal) = (c.to_string(), self.normalized(c.encode_utf8(&mut [0; 4]))?);
+        Ok(normal.strip_prefix(SPACE).unwrap_or(&normal) != one && c != ' ')
     }
 }
 

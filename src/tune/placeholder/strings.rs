@@ -46,7 +46,10 @@ fn of_paths(counter: &Counter<'_>, space: Space) -> Result<AttainableTokens> {
     };
     // Usual integer parts come first, because `fill` does not replace entries. Only decimals have integer parts.
     let below: &[u16] = if encoding.is_decimal() { &[USUAL, INTEGERS] } else { &[USUAL] };
-    let paths = SlotTokens::new(tokenizer, encoding, isolation.as_ref(), below)?;
+    let paths = match SlotTokens::new(tokenizer, encoding, isolation.as_ref(), below)? {
+        Ok(paths) => paths,
+        Err(why) => return Ok(probed(drawn, why)),
+    };
     let mut found = BTreeMap::new();
     for spellings in paths.spellings() {
         fill(&mut found, best(spellings));

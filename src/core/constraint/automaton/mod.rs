@@ -4,8 +4,8 @@
 //! produces for prompt and answer as one text ([`Tokenizer::answer_tokens`]). So a model under this processor never reads a token
 //! sequence that it did not see in training.
 //!
-//! - [`SlotProduct`] builds the token language of slots, once per tokenizer and encoding, from the encoding's automaton over bytes
-//!   and the encoder. [`Isolation`] builds that of slots which the tokenizer cuts out of the text.
+//! - [`SlotTokens`] has the token language of slots, once per tokenizer and encoding, from the encoding's automaton over bytes and the
+//!   encoder. That of skeletons ([`super::skeleton`]) has it too.
 //! - [`segment`] holds the text between two blocks, with the brackets and signs that merge with it (`>[`, `]<-`): once per distinct
 //!   text, shared by all molecules. `molecule` combines blocks and segments for one molecule.
 //! - `table` exports both as plain tables, `device_table` those of many molecules for a device.
@@ -48,12 +48,13 @@ pub(crate) use table::TEXT_OVER;
 pub use table::{BlockTable, Edges, MoleculeTable, SegmentTable};
 
 use crate::encoding::language::{self, Languages, StateId};
-use crate::encoding::{Encoding, IntegersBelow, Slots};
+use crate::encoding::{Encoding, Slots};
 use crate::error::{Error, Result};
 use crate::text::skeleton::placed;
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE};
-use crate::tokenizer::boundaries::TokenBoundaries;
-use crate::tokenizer::{BUILT_IN_SKELETONS, Isolation, SlotProduct, Tokenizer, tables};
+use crate::tokenizer::{
+    AMBIGUOUS, BUILT_IN_SKELETONS, SlotMode as Mode, SlotTokens, TokenSpellings, Tokenizer,
+};
 
 /// The target of an edge that ends a block, before its [`Mode`] is added: the two largest numbers, which no state has.
 const EXIT: u32 = u32::MAX - 1;
@@ -68,8 +69,8 @@ pub struct Automaton {
     modes: Vec<Mode>,
     /// An example of an isolated block; empty if there is none.
     isolated_block: String,
-    /// Where texts fall apart; `None` if blocks are isolated.
-    cuts: Option<TokenBoundaries>,
+    /// The tokens in texts.
+    spellings: TokenSpellings,
     /// The number of states of a block that begins as usual, without those for unusual borders.
     size: usize,
     /// Tokens of one character that are also bytes of the vocabulary, with the character ([`mistaken`]).
@@ -96,11 +97,10 @@ impl Automaton {
     /// If the automaton would not be exact for this kind of tokenizer. The message names the tokenizer.
     pub fn new(tokenizer: &Tokenizer, encoding: Encoding) -> Result<Self> {
         tokenizer.writes(encoding, BUILT_IN_SKELETONS)?;
-        let isolation = Isolation::learn(tokenizer, encoding)?.map_err(|why| refuse(tokenizer, why))?;
-        let cuts = match isolation {
-            Some(_) => None,
-            None => Some(tables::separated(tokenizer, encoding).map_err(|why| refuse(tokenizer, why))?),
-        };
+        let spellings = TokenSpellings::learn(tokenizer)?.map_err(|why| refuse(tokenizer, why))?;
+        let learned = SlotTokens::learn(tokenizer, &spellings, encoding)?;
+        let SlotTokens { mut states, plain, isolated, isolation, cuts } =
+            learned.map_err(|why| refuse(tokenizer, why))?;
         // If the tags are not tokens, the answer's first token may begin in the prompt. This tag keeps it from depending on the
         // molecule.
         let is_token = tokenizer.is_added(SMILES_CLOSE);
@@ -108,39 +108,31 @@ impl Automaton {
             let problem = format!("a token may reach over `{SMILES_CLOSE}` into the prompt");
             return Err(refuse(tokenizer, problem));
         }
-        let mut states = Languages::default();
-        let ambiguous = || refuse(tokenizer, "its tokens do not determine where a block ends");
-        let plain = plain(&mut states, tokenizer, encoding, isolation.as_ref())?;
-        let isolated = match &isolation {
-            Some(isolation) => {
-                Some(isolation.states(&mut states, tokenizer, Mode::Isolated).ok_or_else(ambiguous)?)
-            }
-            None => None,
-        };
-        let starts = Starts { plain, isolated };
+        let starts = Starts { plain: plain.map(|plain| plain.start), isolated };
         let vocabulary = tokenizer.vocabulary();
         let id = |text: &str| vocabulary.get(text).copied();
         let minus = id("-").filter(|_| encoding.is_signed());
-        let entries = entries(&mut states, &starts, encoding, minus, &id).ok_or_else(ambiguous)?;
+        let entries = entries(&mut states, &starts, encoding, minus, &id)
+            .ok_or_else(|| refuse(tokenizer, AMBIGUOUS))?;
         // Usually the sign of x is a token of its own.
         let signed = minus.map(|minus| vec![(Mode::Plain, vec![]), (Mode::Plain, vec![minus])]);
         let signed = signed.and_then(|entry| entries.get(&entry).copied());
         // States of a usual block come first, so that `size` counts only them.
         let mut numbering = Numbering::default();
-        numbering.add(&states, plain.into_iter().chain(signed).chain(isolated).collect());
+        numbering.add(&states, starts.plain.into_iter().chain(signed).chain(isolated).collect());
         let size = numbering.order.len() + 1;
         // A hash map has no fixed order, but tables must be the same in every run.
         let mut all: Vec<StateId> = entries.values().copied().collect();
         all.sort_unstable();
         numbering.add(&states, all);
-        let modes = [plain.map(|_| Mode::Plain), isolated.map(|_| Mode::Isolated)];
+        let modes = [starts.plain.map(|_| Mode::Plain), isolated.map(|_| Mode::Isolated)];
         Ok(Automaton {
             encoding,
             states: numbering.compact(&states),
             entries: entries.into_iter().map(|(entry, id)| (entry, numbering.target(&states, id))).collect(),
             modes: modes.into_iter().flatten().collect(),
             isolated_block: isolation.map(|isolation| isolation.sample).unwrap_or_default(),
-            cuts,
+            spellings,
             size,
             mistaken: mistaken(&id),
             table: OnceLock::new(),
@@ -158,15 +150,6 @@ impl Automaton {
     }
 }
 
-/// How the ends of a slot are tokenised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Mode {
-    /// The opening and closing characters belong to the text around the slot.
-    Plain = 0,
-    /// The tokenizer cuts the slot out of the text together with them, as drift's extended tokenizers do.
-    Isolated = 1,
-}
-
 /// A sequence of tokens, and the state that it leads to.
 type Path = language::Path<u32>;
 
@@ -176,27 +159,6 @@ struct Starts {
     plain: Option<StateId>,
     /// Of isolated slots, before the opening character.
     isolated: Option<StateId>,
-}
-
-/// Returns the state where plain slots begin; `None` if every slot is isolated.
-fn plain(
-    states: &mut Languages<u32, Mode>,
-    tokenizer: &Tokenizer,
-    encoding: Encoding,
-    isolation: Option<&Isolation>,
-) -> Result<Option<StateId>> {
-    let without =
-        |languages: &mut Languages<u8>| isolation.and_then(|isolation| isolation.language(languages));
-    let Some(dfa) = encoding.inner_dfa(IntegersBelow::GENERATED, without) else { return Ok(None) };
-    // A sign may share a token with the character before it, so it belongs to the text between slots.
-    let unsigned = if encoding.is_signed() { dfa.without_first(b'-') } else { dfa };
-    let before = format!("[C]{}", encoding.open());
-    let start =
-        SlotProduct::new(tokenizer, &unsigned.alphabet(), &before)?.start(&unsigned, states, Mode::Plain)?;
-    match start {
-        Some(start) => Ok(Some(start)),
-        None => Err(refuse(tokenizer, "no sequence of its tokens spells a slot of numbers")),
-    }
 }
 
 /// Returns the states for every way to enter a slot. If a sign, or the opening character of an isolated slot, is a token of its own, the

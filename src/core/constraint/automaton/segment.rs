@@ -84,9 +84,9 @@ impl Segments<'_> {
         let automaton = self.automaton;
         let copier = Copier {
             tokenizer: self.tokenizer,
+            spellings: &automaton.spellings,
             encoding: automaton.encoding,
             isolated_block: &automaton.isolated_block,
-            cuts: automaton.cuts.as_ref(),
         };
         if last {
             ways.push((copier.tokens(before, text, Side::End)?, None));

@@ -43,7 +43,7 @@ pub(super) fn rules(graph: &SkeletonGraph) -> Result<Rules> {
 fn symbols(part: &GraphPart) -> Vec<Symbol> {
     match part {
         GraphPart::Run(ids) => ids.iter().map(|id| Symbol::Tokens(vec![*id])).collect(),
-        GraphPart::Chunk(chunk) => vec![Symbol::Rule(Head::Part(*chunk, 0))],
+        GraphPart::Chunk(chunk, from) => vec![Symbol::Rule(Head::Part(*chunk, *from))],
     }
 }
 

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use super::context::Context;
 use super::expand::{Continuation, Element, Spot};
-use super::product::{Chunk, ChunkState, Surroundings};
 use super::{SkeletonConstraint, locked};
 use crate::error::{Error, Result};
+use crate::tokenizer::{Chunk, ChunkState, Surroundings};
 
 /// A place at which texts fall apart.
 pub(super) struct Border {
@@ -130,6 +130,10 @@ impl SkeletonConstraint {
         let sample = program.sample(&elements);
         let text = if adds_space { &sample[1..] } else { &sample[..] };
         let after = program.ahead(&to);
+        let known = match &elements[..] {
+            [Element::Slot(slot)] => program.slot(*slot).tokens.clone(),
+            _ => None,
+        };
         let part = match &elements[..] {
             [] => WayPart::Over,
             [Element::Text(_)] if text.is_empty() => WayPart::Over,
@@ -144,7 +148,8 @@ impl SkeletonConstraint {
             }
             _ => {
                 let around = Surroundings { before: before.text.clone(), after, adds_space };
-                let chunk = processor.chunk(program, &elements, around)?;
+                let made = || processor.chunk(program, &elements, around);
+                let chunk = known.map_or_else(made, Ok)?;
                 let state = chunk.state(0)?;
                 WayPart::Chunk(chunk, state)
             }
@@ -167,8 +172,13 @@ impl SkeletonConstraint {
     }
 }
 
+/// The beginning of the problems of a tokenizer and a skeleton.
+pub(super) const UNFOLLOWED: &str = "the tokens of this skeleton cannot be followed: ";
+
+/// Their remedy.
+pub(super) const ANOTHER: &str = "give another tokenizer";
+
 /// Returns an error about a tokenizer and a skeleton.
 pub(super) fn refuse(tokenizer: &str, problem: impl std::fmt::Display) -> Error {
-    let problem = format!("the tokens of this skeleton cannot be followed: {problem}");
-    Error::input(tokenizer, problem, "give another tokenizer")
+    Error::input(tokenizer, format!("{UNFOLLOWED}{problem}"), ANOTHER)
 }

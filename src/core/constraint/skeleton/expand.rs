@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::product::last_bytes;
 use super::program::{Count, Node, Step, steps};
+use super::slots::{FollowedSlot, FollowedSlots};
 use crate::encoding::language::{Languages, Node as LanguageNode};
 use crate::encoding::{Dfa, DfaState};
 use crate::skeleton::{ItemText, Items, Skeleton};
@@ -23,10 +23,7 @@ pub(super) struct Program {
     writes_words: Vec<bool>,
     steps: Vec<Step>,
     boundaries: Arc<TokenBoundaries>,
-    /// By slot, the bytes with which its texts may end.
-    last_bytes: Vec<BTreeSet<u8>>,
-    /// By slot, one of its texts.
-    samples: Vec<String>,
+    slots: Arc<FollowedSlots>,
     /// Whether texts begin with a space that the tokenizer adds.
     adds_space: bool,
 }
@@ -128,28 +125,26 @@ impl Program {
         items: Vec<Items>,
         fields: Vec<String>,
         boundaries: Arc<TokenBoundaries>,
+        slots: Arc<FollowedSlots>,
         adds_space: bool,
     ) -> Result<Self, String> {
-        let steps = steps(&skeleton)?;
+        let steps = steps(&skeleton, &slots.encoded)?;
         let is_empty = |step: &Step| matches!(step.node, Node::Field(field) if fields[field].is_empty());
         if steps.iter().any(is_empty) {
             return Err("a field that it writes is empty".to_owned());
         }
         let writes_words = (0..items.len()).map(|items| skeleton.writes_words(items)).collect();
-        let last_bytes = skeleton.slots.iter().map(|slot| last_bytes(slot.dfa())).collect();
-        let sample = |dfa: &Dfa| String::from_utf8_lossy(&dfa.completion(dfa.start())).into_owned();
-        let samples = skeleton.slots.iter().map(|slot| sample(slot.dfa())).collect();
-        Ok(Program {
-            skeleton,
-            items,
-            fields,
-            writes_words,
-            steps,
-            boundaries,
-            last_bytes,
-            samples,
-            adds_space,
-        })
+        Ok(Program { skeleton, items, fields, writes_words, steps, boundaries, slots, adds_space })
+    }
+
+    /// Returns where texts fall apart.
+    pub(super) fn boundaries(&self) -> &TokenBoundaries {
+        &self.boundaries
+    }
+
+    /// Returns a slot by its index.
+    pub(super) fn slot(&self, slot: usize) -> &FollowedSlot {
+        &self.slots.all[slot]
     }
 
     /// Returns the place before the text.
@@ -174,7 +169,7 @@ impl Program {
                     languages.intern(LanguageNode { edges: vec![(byte, then)], end: None })
                 }),
                 Element::Slot(slot) => {
-                    let slot = self.skeleton.slots[*slot].dfa().language(&mut languages);
+                    let slot = self.slot(*slot).dfa.language(&mut languages);
                     languages.concatenation(slot, all)?
                 }
             };
@@ -191,7 +186,7 @@ impl Program {
     fn element_sample<'e>(&'e self, element: &'e Element) -> &'e str {
         match element {
             Element::Text(text) => text,
-            Element::Slot(slot) => &self.samples[*slot],
+            Element::Slot(slot) => &self.slot(*slot).sample,
         }
     }
 
@@ -200,7 +195,7 @@ impl Program {
         let (mut text, mut at) = (String::new(), from.clone());
         while text.len() < AHEAD {
             if let Some(Node::Slot(slot)) = self.node(&at) {
-                text.push_str(&self.samples[*slot]);
+                text.push_str(&self.slot(*slot).sample);
                 at = self.behind(&at);
             } else if let Some(literal) = self.literal(&at) {
                 text.push_str(&literal[at.offset..]);
@@ -272,7 +267,7 @@ impl Program {
                     _ => None,
                 }
             }
-            Node::Slot(_) | Node::Loop { .. } | Node::Ends => None,
+            Node::Slot(_) | Node::Loop { .. } | Node::Choice(_) | Node::Ends => None,
         }
     }
 
@@ -286,6 +281,9 @@ impl Program {
                 let begun = begun.map(|begun| Spot { node: *body, ..begun });
                 let ended = count.may_end(known, words).then(|| Spot { node: *exit, ..at.clone() });
                 begun.into_iter().chain(ended).collect()
+            }
+            Some(Node::Choice(nodes)) => {
+                nodes.iter().map(|node| Spot { node: *node, ..at.clone() }).collect()
             }
             Some(Node::Item { items, text: ItemText::Word }) => {
                 let words = at.counts[*items].words(&self.items[*items]);
@@ -365,7 +363,9 @@ impl Program {
                 self.boundaries.ends_added(text) || self.falls_apart_behind(last, behind)
             }
             Some(Element::Slot(slot)) => {
-                self.last_bytes[*slot].iter().all(|last| self.falls_apart_behind(*last, behind))
+                let slot = self.slot(*slot);
+                let mut lasts = slot.last_bytes.iter();
+                slot.tokens.is_some() || lasts.all(|last| self.falls_apart_behind(*last, behind))
             }
             None => true,
         }
@@ -383,7 +383,7 @@ impl Program {
         firsts.into_iter().all(|first| self.falls_apart(path, &[first]))
     }
 
-    /// The bytes with which the text may go on at a place.
+    /// The bytes with which the text may go on at a place, but those of slots that fall apart from any text.
     fn firsts(&self, at: &Spot, firsts: &mut BTreeSet<u8>) {
         if let Some(literal) = self.literal(at) {
             match literal.as_bytes().get(at.offset) {
@@ -393,8 +393,9 @@ impl Program {
             return;
         }
         match self.node(at) {
+            Some(Node::Slot(slot)) if self.slot(*slot).tokens.is_some() => {}
             Some(Node::Slot(slot)) => {
-                let dfa = self.skeleton.slots[*slot].dfa();
+                let dfa = &self.slot(*slot).dfa;
                 firsts.extend(dfa.bytes(dfa.start()));
             }
             Some(Node::Ends) => firsts.extend(self.skeleton.ends.iter().filter_map(|end| end.bytes().next())),

@@ -7,18 +7,18 @@ use super::SkeletonConstraint;
 use super::border::{Border, FoundWay, Way, WayPart};
 use super::expand::{Element, Spot};
 use super::marker::Opening;
-use super::product::{Chunk, ChunkState};
+use super::row::{Position, Thread};
 use crate::constraint::automaton::mistaken;
 use crate::error::{Error, Result};
-use crate::tokenizer::TokenSpellings;
+use crate::tokenizer::{Chunk, ChunkState, TokenSpellings};
 
 /// A part of the text between two borders.
 #[derive(Clone)]
 pub(in crate::constraint) enum GraphPart {
     /// Fixed text.
     Run(Arc<[u32]>),
-    /// Slots, by the index of their chunk.
-    Chunk(usize),
+    /// Slots, by the index of their chunk, from this state on.
+    Chunk(usize, u32),
 }
 
 /// A way to go on from a place.
@@ -48,12 +48,15 @@ pub(super) struct PartLabel {
     pub has_text: bool,
 }
 
+/// By state of a chunk, the least and the largest number of tokens from there to an end.
+pub(super) type ChunkLengths = HashMap<u32, [u32; 2]>;
+
 impl GraphPart {
     /// Returns the least and the largest number of its tokens, by those of chunks.
-    fn length(&self, chunks: &[[u32; 2]]) -> [u32; 2] {
+    pub(super) fn length(&self, chunks: &[ChunkLengths]) -> [u32; 2] {
         match self {
             GraphPart::Run(ids) => [ids.len() as u32; 2],
-            GraphPart::Chunk(chunk) => chunks[*chunk],
+            GraphPart::Chunk(chunk, from) => chunks[*chunk][from],
         }
     }
 }
@@ -124,15 +127,10 @@ impl SkeletonConstraint {
     /// Returns all texts as a graph.
     ///
     /// # Errors
-    /// If they have too many places, as items in any order may have, or the prompt ends within a part.
+    /// If they have too many places, as items in any order may have.
     pub fn graph(&self) -> Result<SkeletonGraph> {
-        let start = match &self.begun {
-            None => self.first_border(),
-            Some(begun) => begun.row.border().cloned().ok_or_else(|| {
-                let problem = "the prompt ends within a part of the text that its tokens do not divide";
-                Error::input(self.name(), problem, "end it with less of the text")
-            })?,
-        };
+        let row = self.row();
+        let start = row.border().cloned().unwrap_or_else(|| self.first_border());
         let mut builder = GraphBuilder {
             constraint: self,
             known: HashMap::new(),
@@ -142,9 +140,14 @@ impl SkeletonConstraint {
             places: Vec::new(),
         };
         let mut at = 0;
-        if let Some(openings) = self.openings.as_ref().filter(|_| self.begun.is_none()) {
-            let edges = openings.all.iter().map(|opening| builder.opened(opening)).collect();
-            builder.places.push(edges);
+        let first = match self.openings.as_ref().filter(|_| row.is_free()) {
+            Some(openings) => openings.all.iter().map(|opening| builder.opened(opening)).collect(),
+            None if row.border().is_some() => Vec::new(),
+            // The prompt ends within a part: its rest comes first.
+            None => row.threads().iter().map(|thread| builder.rest(thread)).collect(),
+        };
+        if !first.is_empty() {
+            builder.places.push(first);
             at = 1;
         }
         while at < builder.waiting.len() {
@@ -171,7 +174,7 @@ impl SkeletonConstraint {
 
     /// Returns whether the text before a marker is free.
     pub(in crate::constraint) fn has_marker(&self) -> bool {
-        self.openings.is_some() && self.begun.is_none()
+        self.row().is_free()
     }
 
     /// Returns the tokens that engines mistake for others ([`super::super::automaton`]).
@@ -204,6 +207,40 @@ impl GraphBuilder<'_> {
         GraphEdge { part: Some((GraphPart::Run(opening.ids.clone()), label)), to: Some(to) }
     }
 
+    /// Returns the rest of the part in which a text is.
+    fn rest(&mut self, thread: &Thread) -> GraphEdge {
+        let (part, text) = match &thread.position {
+            Position::Border => (None, String::new()),
+            Position::Run { ids, at } => {
+                let bytes = self.constraint.processor.spellings.text(&ids[*at..]);
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                (Some(GraphPart::Run(ids[*at..].into())), text)
+            }
+            Position::Chunk { chunk, state } => {
+                let part = GraphPart::Chunk(self.chunk(chunk), state.number);
+                (Some(part), "{\u{2026}}".to_owned())
+            }
+        };
+        let has_slot = matches!(part, Some(GraphPart::Chunk(..)));
+        let label = self.label_of(PartLabel { text, has_slot, has_text: has_slot });
+        GraphEdge { part: part.map(|part| (part, label)), to: self.behind(&thread.border) }
+    }
+
+    /// Returns the index of a chunk.
+    fn chunk(&mut self, chunk: &Arc<Chunk>) -> usize {
+        let known = self.chunks.iter().position(|known| Arc::ptr_eq(known, chunk));
+        known.unwrap_or_else(|| {
+            self.chunks.push(chunk.clone());
+            self.chunks.len() - 1
+        })
+    }
+
+    /// Returns the place of a border; `None` behind the text.
+    fn behind(&mut self, border: &Arc<Border>) -> Option<usize> {
+        let is_over = self.constraint.program.is_over(&border.spot);
+        (!is_over).then(|| self.place(border))
+    }
+
     fn edges(&mut self, from: &Border) -> Result<Vec<GraphEdge>> {
         let constraint = self.constraint;
         let adds_space = from.before.begins() && constraint.processor.spellings.adds_space;
@@ -213,18 +250,10 @@ impl GraphBuilder<'_> {
             let part = match part {
                 WayPart::Over => None,
                 WayPart::Run(ids) => Some(GraphPart::Run(ids)),
-                WayPart::Chunk(chunk, _) => {
-                    let known = self.chunks.iter().position(|known| Arc::ptr_eq(known, &chunk));
-                    if known.is_none() {
-                        self.chunks.push(chunk);
-                    }
-                    Some(GraphPart::Chunk(known.unwrap_or(self.chunks.len() - 1)))
-                }
+                WayPart::Chunk(chunk, first) => Some(GraphPart::Chunk(self.chunk(&chunk), first.number)),
             };
             let label = self.label(&elements, adds_space);
-            let is_over = constraint.program.is_over(&behind.spot);
-            let to = if is_over { None } else { Some(self.place(&behind)) };
-            edges.push(GraphEdge { part: part.map(|part| (part, label)), to });
+            edges.push(GraphEdge { part: part.map(|part| (part, label)), to: self.behind(&behind) });
         }
         Ok(edges)
     }
@@ -239,7 +268,6 @@ impl GraphBuilder<'_> {
     }
 
     fn label(&mut self, elements: &[Element], adds_space: bool) -> usize {
-        let slots = &self.constraint.processor.skeleton.slots;
         let (mut text, mut has_slot, mut has_text) = (String::new(), false, false);
         for (at, element) in elements.iter().enumerate() {
             match element {
@@ -250,12 +278,18 @@ impl GraphBuilder<'_> {
                 }
                 Element::Slot(slot) => {
                     has_slot = true;
-                    text.push_str(&format!("{{{}}}", slots[*slot].name));
+                    // Several numbers have the text between them.
+                    has_text |= self.constraint.program.slot(*slot).label.matches('{').count() > 1;
+                    text.push_str(&self.constraint.program.slot(*slot).label);
                 }
             }
         }
+        self.label_of(PartLabel { text, has_slot, has_text })
+    }
+
+    fn label_of(&mut self, label: PartLabel) -> usize {
         let next = self.labels.len();
-        *self.labels.entry(PartLabel { text, has_slot, has_text }).or_insert(next)
+        *self.labels.entry(label).or_insert(next)
     }
 }
 
@@ -299,7 +333,7 @@ impl SkeletonGraph {
     }
 
     /// Returns the least and the largest number of tokens of each chunk.
-    pub(super) fn chunk_lengths(&self) -> Result<Vec<[u32; 2]>> {
+    pub(super) fn chunk_lengths(&self) -> Result<Vec<ChunkLengths>> {
         (0..self.chunks.len()).map(|chunk| Ok(lengths(&self.states(chunk)?))).collect()
     }
 
@@ -323,7 +357,7 @@ impl SkeletonGraph {
     }
 
     /// Returns the least and the largest number of tokens of a whole text. Places have no circles: each part writes on.
-    fn whole(&self, chunks: &[[u32; 2]]) -> [u32; 2] {
+    fn whole(&self, chunks: &[ChunkLengths]) -> [u32; 2] {
         let mut known: Vec<Option<[u32; 2]>> = vec![None; self.places.len()];
         let mut waiting = vec![0];
         while let Some(&place) = waiting.last() {
@@ -349,9 +383,9 @@ impl SkeletonGraph {
     }
 }
 
-/// Returns the least and the largest number of tokens from the first state to an end.
-fn lengths(states: &HashMap<u32, Arc<ChunkState>>) -> [u32; 2] {
-    let mut known: HashMap<u32, [u32; 2]> = HashMap::new();
+/// Returns the least and the largest number of tokens from each state to an end.
+fn lengths(states: &HashMap<u32, Arc<ChunkState>>) -> ChunkLengths {
+    let mut known = ChunkLengths::new();
     let mut waiting = vec![0];
     while let Some(&number) = waiting.last() {
         let state = &states[&number];
@@ -369,5 +403,5 @@ fn lengths(states: &HashMap<u32, Arc<ChunkState>>) -> [u32; 2] {
         known.insert(number, range);
         waiting.pop();
     }
-    known[&0]
+    known
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::graph::{GraphEdge, GraphPart, PartList, PartTokens, SkeletonGraph};
+use super::graph::{ChunkLengths, GraphEdge, GraphPart, PartList, PartTokens, SkeletonGraph};
 use crate::error::Result;
 
 /// The longest line that is listed, in bytes.
@@ -36,7 +36,7 @@ impl PartTokens {
 struct LineSearch<'g> {
     graph: &'g SkeletonGraph,
     /// By chunk, the least and the largest number of its tokens.
-    chunks: &'g [[u32; 2]],
+    chunks: &'g [ChunkLengths],
     /// By place, what a line may have behind it.
     rests: Vec<Option<Rc<Vec<PartTokens>>>>,
 }
@@ -146,8 +146,8 @@ impl LineSearch<'_> {
                 ..PartTokens::without_tokens(text)
             });
         }
-        if let (GraphPart::Chunk(chunk), Some(first)) = (part, pieces.first_mut()) {
-            first.tokens = self.chunks[*chunk];
+        if let (GraphPart::Chunk(..), Some(first)) = (part, pieces.first_mut()) {
+            first.tokens = part.length(self.chunks);
         }
         pieces
     }

@@ -3,15 +3,17 @@
 //! - `program` has the text as nodes, and counts items: a multiset in any order needs a counter for each word.
 //! - `expand` finds how a text may go on, up to the next border at which texts fall apart
 //!   ([`crate::tokenizer::boundaries`], with the pairs of bytes of `neighbours`): as a fixed run, whose tokens the encoder knows in its context, or as a part with slots.
+//! - `slots` has the slots: those of an encoding are one, with the tokens that the tokenizer is known to write for them, whether it
+//!   cuts them out of the text whole or not.
 //! - `border` has the tokens of each such way behind the text before it, once for all texts of a prompt.
-//! - `product` has the tokens of a part with slots, shared by all prompts; `pieces` knows where it is cut. `row` follows a text. `marker` leaves the text before a
-//!   marker free.
+//! - [`Chunk`] has the tokens of a part with slots, shared by all prompts. `row` follows a text. `marker` leaves the text before a marker
+//!   free.
 //! - `graph` lists all texts of a prompt, for grammars ([`super::grammar`]) and for counts of tokens; `lines` counts those of lines.
 //! - `verify` compares each constraint with the encoder, both ways, before it is used.
 //!
-//! Enriched SMILES is one of the skeletons, and a test compares its masks with those of [`super::automaton`]. Generation follows that
-//! one: its tables are plain numbers that a device and a geometry can follow, a molecule takes less to begin, and it also knows
-//! tokenizers that cut slots out of the text, Unigram models, and several conformers in one answer.
+//! Enriched SMILES is one of the skeletons, and a test compares its masks with those of [`super::automaton`], with which it shares the
+//! tokens of slots and of fixed text. Generation follows that one: its tables are plain numbers that a device and a geometry can
+//! follow, a molecule takes less to begin, and it also knows several conformers in one answer.
 
 mod border;
 mod context;
@@ -20,10 +22,9 @@ mod graph;
 mod lines;
 mod marker;
 mod neighbours;
-mod pieces;
-mod product;
 mod program;
 mod row;
+mod slots;
 mod verify;
 
 use std::collections::{HashMap, HashSet};
@@ -40,13 +41,13 @@ use self::context::Context;
 use self::expand::{Continuation, Element, Program, Spot};
 use self::marker::{MarkerTokens, Opening};
 use self::neighbours::PromptBytes;
-use self::product::{Chunk, Surroundings};
 use self::row::{Thread, Threads};
+use self::slots::FollowedSlots;
 use super::{Constraint, Mask, State};
-use crate::error::{Error, Result, excerpt};
+use crate::error::{Error, Result};
 use crate::skeleton::{Bound, Skeleton};
 use crate::tokenizer::boundaries::TokenBoundaries;
-use crate::tokenizer::{TokenSpellings, Tokenizer};
+use crate::tokenizer::{Chunk, FixedText, Surroundings, TokenSpellings, Tokenizer};
 
 /// The parts with slots that were built, by their elements and the kinds of characters beside them.
 type Chunks = HashMap<(Vec<Element>, Surroundings), Arc<Chunk>>;
@@ -68,6 +69,7 @@ pub struct SkeletonProcessor {
     tokenizer: Arc<Tokenizer>,
     skeleton: Arc<Skeleton>,
     spellings: Arc<TokenSpellings>,
+    slots: Arc<FollowedSlots>,
     eos: u32,
     /// The beginning of texts that stands in prompts already.
     begun: Box<str>,
@@ -138,6 +140,16 @@ impl SkeletonProcessor {
     pub fn new(tokenizer: Arc<Tokenizer>, skeleton: Arc<Skeleton>, eos: u32) -> Result<Self> {
         let spellings = TokenSpellings::learn(&tokenizer)?.map_err(|why| refuse(&tokenizer.name, why))?;
         let spellings = Arc::new(spellings);
+        for c in skeleton.characters() {
+            if tokenizer.changes(c)? {
+                return Err(refuse(
+                    &tokenizer.name,
+                    format!("its normalizer changes `{}`", c.escape_debug()),
+                ));
+            }
+        }
+        let slots = FollowedSlots::learn(&skeleton, &tokenizer, &spellings)?;
+        let slots = Arc::new(slots.map_err(|why| refuse(&tokenizer.name, why))?);
         let marker = skeleton.marker.as_deref().map(|marker| Arc::new(MarkerTokens::new(marker, &spellings)));
         let (boundaries, chunks, runs, lists) = Default::default();
         let begun = Box::default();
@@ -145,6 +157,7 @@ impl SkeletonProcessor {
             tokenizer,
             skeleton,
             spellings,
+            slots,
             eos,
             begun,
             marker,
@@ -193,7 +206,8 @@ impl SkeletonProcessor {
         let before = self.before(&text, place)?;
         let Bound { items, fields, .. } = bound;
         let adds_space = self.spellings.adds_space;
-        let program = Program::new(self.skeleton.clone(), items, fields, boundaries, adds_space);
+        let program =
+            Program::new(self.skeleton.clone(), items, fields, boundaries, self.slots.clone(), adds_space);
         let program = program.map_err(|why| refuse(place, why))?;
         let mut constraint = SkeletonConstraint {
             processor: self.clone(),
@@ -246,18 +260,8 @@ impl SkeletonProcessor {
             return Ok(known.clone());
         }
         let [before, text, after] = &key;
-        let whole = self.tokenizer.ids(&format!("{before}{text}{after}"))?;
-        if whole.iter().any(|id| self.spellings.is_unknown(*id)) {
-            let shown = format!("{text}{after}");
-            let problem = format!("it has no token for a word of {}", excerpt(shown.as_bytes()));
-            return Err(refuse(&self.tokenizer.name, problem));
-        }
-        let [from, to] = [before.len(), before.len() + text.len()];
-        let ids = match is_prompt {
-            true => self.spellings.behind(&whole, from, to),
-            false => self.spellings.covering(&whole, from, to),
-        };
-        let ids: Arc<[u32]> = ids.ok_or_else(|| self.joined(text))?.into();
+        let ids = FixedText { before, text, after, is_prompt }.ids(&self.tokenizer, &self.spellings)?;
+        let ids: Arc<[u32]> = ids.map_err(|why| refuse(&self.tokenizer.name, why))?.into();
         let mut runs = locked(&self.runs);
         if runs.len() < MOST_RUNS {
             runs.insert(key, ids.clone());
@@ -277,11 +281,6 @@ impl SkeletonProcessor {
         ids
     }
 
-    fn joined(&self, text: &str) -> Error {
-        let problem = format!("a token joins {} with the text beside it", excerpt(text.as_bytes()));
-        refuse(&self.tokenizer.name, problem)
-    }
-
     /// Returns the tokens of a part with slots.
     fn chunk(&self, program: &Program, elements: &[Element], around: Surroundings) -> Result<Arc<Chunk>> {
         let key = (elements.to_vec(), around.kinds());
@@ -290,7 +289,11 @@ impl SkeletonProcessor {
             return Ok(known.clone());
         }
         let dfa = program.language(elements).ok_or_else(|| "a slot has too many texts".to_owned());
-        let chunk = dfa.and_then(|dfa| Chunk::new(&self.tokenizer, &self.spellings, dfa, around));
+        let Self { tokenizer, spellings, .. } = self;
+        let chunk = dfa.and_then(|dfa| match &spellings.scores {
+            Some(scores) => Chunk::of_unigram(tokenizer, spellings, scores, program.boundaries(), &dfa),
+            None => Chunk::new(tokenizer, spellings, dfa, around),
+        });
         let chunk = Arc::new(chunk.map_err(|why| refuse(&self.tokenizer.name, why))?);
         if chunk.state(0)?.ids.is_empty() {
             let text = program.sample(elements);
@@ -379,8 +382,7 @@ impl SkeletonConstraint {
             // The marker's own tokens are free, so any text before it will do that none of them joins.
             let free = BEFORE_MARKER.iter().map(|before| Context::default().followed_by(before));
             let run = |before: Context| processor.run(&before, text, program.ahead(&to));
-            let mut runs = free.map(run).skip_while(|run| run.is_err());
-            let ids = runs.next().unwrap_or_else(|| Err(processor.joined(text)))?;
+            let ids = free.map(run).reduce(Result::or).transpose()?.unwrap_or_default();
             let ends = ids.iter().scan(0, |end, id| {
                 *end += processor.spellings.bytes(*id).len();
                 Some(*end)

@@ -4,10 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use super::product::last_bytes;
 use crate::encoding::{Dfa, DfaState};
 use crate::skeleton::{Bound, ItemText, Part};
-use crate::tokenizer::BytePairs;
+use crate::tokenizer::{BytePairs, last_bytes};
 
 /// What texts have of a prompt: bytes that may stand in any order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::skeleton::{Arrangement, ItemText, Items, Part, Skeleton};
+use super::slots::EncodedSlots;
+use crate::skeleton::{Arrangement, ItemText, Items, Part, Repetition, Skeleton};
 
 /// A part of the text, in the order of the skeleton.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(super) enum Node {
     Item { items: usize, text: ItemText },
     /// The decision whether another item follows: at `body` it begins, at `exit` the text behind the loop.
     Loop { items: usize, body: usize, exit: usize },
+    /// The decision between nodes.
+    Choice(Vec<usize>),
     /// One of the ends of the text.
     Ends,
 }
@@ -34,36 +37,106 @@ pub(super) struct Step {
 ///
 /// # Errors
 /// A sentence, if it loops over the same items twice.
-pub(super) fn steps(skeleton: &Skeleton) -> Result<Vec<Step>, String> {
-    let mut steps: Vec<Step> = Vec::new();
+pub(super) fn steps(skeleton: &Skeleton, encoded: &[EncodedSlots]) -> Result<Vec<Step>, String> {
+    let mut builder = StepBuilder { skeleton, encoded, steps: Vec::new() };
     let mut looped = BTreeSet::new();
-    for part in &skeleton.parts {
+    let mut rest = &skeleton.parts[..];
+    while let Some(part) = rest.first() {
         let Part::Each(each) = part else {
-            push(&mut steps, node_of(part));
+            rest = builder.part(rest, false);
             continue;
         };
+        rest = &rest[1..];
         if !looped.insert(each.items) {
             return Err(format!("it has two loops over `{}`", skeleton.items[each.items].0));
         }
-        let items = each.items;
-        let body = steps.len() + 1;
-        let again = body + each.parts.len();
-        let exit = again + if each.between.is_empty() { 1 } else { 2 };
-        push(&mut steps, Node::Loop { items, body, exit });
-        each.parts.iter().for_each(|part| push(&mut steps, node_of(part)));
-        let into = if each.between.is_empty() { body } else { again + 1 };
-        push(&mut steps, Node::Loop { items, body: into, exit });
-        if !each.between.is_empty() {
-            steps.push(Step { node: Node::Text(each.between.clone()), next: body });
-        }
+        builder.each(each);
     }
-    push(&mut steps, Node::Ends);
-    Ok(steps)
+    builder.push(Node::Ends);
+    Ok(builder.steps)
 }
 
-fn push(steps: &mut Vec<Step>, node: Node) {
-    let next = steps.len() + 1;
-    steps.push(Step { node, next });
+/// Lists the nodes of a skeleton.
+struct StepBuilder<'s> {
+    skeleton: &'s Skeleton,
+    encoded: &'s [EncodedSlots],
+    steps: Vec<Step>,
+}
+
+impl StepBuilder<'_> {
+    fn push(&mut self, node: Node) {
+        let next = self.steps.len() + 1;
+        self.steps.push(Step { node, next });
+    }
+
+    /// Adds a loop over items.
+    fn each(&mut self, each: &Repetition) {
+        let items = each.items;
+        let before = self.steps.len();
+        let body = before + 1;
+        // The exit is known behind the body.
+        self.push(Node::Loop { items, body, exit: 0 });
+        let are_pieces = self.skeleton.are_pieces(items);
+        let mut rest = &each.parts[..];
+        while !rest.is_empty() {
+            rest = self.part(rest, are_pieces);
+        }
+        let again = self.steps.len();
+        let [into, exit] = if each.between.is_empty() { [body, again + 1] } else { [again + 1, again + 2] };
+        self.steps[before].node = Node::Loop { items, body, exit };
+        self.push(Node::Loop { items, body: into, exit });
+        if !each.between.is_empty() {
+            self.steps.push(Step { node: Node::Text(each.between.clone()), next: body });
+        }
+    }
+
+    /// Adds the first part, or the slots of an encoding that begin with it; returns the parts behind. Without text around them, slots
+    /// are known to be tokenised by themselves only behind symbols of a SMILES.
+    fn part<'p>(&mut self, parts: &'p [Part], are_pieces: bool) -> &'p [Part] {
+        for slots in self.encoded {
+            let has_texts = !slots.encoding.open().is_empty() && !slots.encoding.close().is_empty();
+            if let Some(length) = slots.at(parts, self.skeleton).filter(|_| has_texts || are_pieces) {
+                self.encoded(slots);
+                return &parts[length..];
+            }
+        }
+        self.push(node_of(&parts[0]));
+        &parts[1..]
+    }
+
+    /// Adds the slots of an encoding: those that the tokenizer cuts out of the text, and those that it does not.
+    fn encoded(&mut self, slots: &EncodedSlots) {
+        let EncodedSlots { encoding, plain, isolated } = slots;
+        if let (Some(_), Some(_)) = (plain, isolated) {
+            let here = self.steps.len();
+            self.push(Node::Choice(vec![here + 1, here + 2]));
+        }
+        let isolated = isolated.map(|slot| {
+            self.push(Node::Slot(slot));
+            self.steps.len() - 1
+        });
+        if let Some(slot) = plain {
+            self.text(encoding.open());
+            if encoding.is_signed() {
+                let here = self.steps.len();
+                // Without the sign first, so that samples of the text have none.
+                self.push(Node::Choice(vec![here + 2, here + 1]));
+                self.push(Node::Text("-".into()));
+            }
+            self.push(Node::Slot(*slot));
+            self.text(encoding.close());
+        }
+        let end = self.steps.len();
+        if let Some(isolated) = isolated {
+            self.steps[isolated].next = end;
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.push(Node::Text(text.into()));
+        }
+    }
 }
 
 fn node_of(part: &Part) -> Node {

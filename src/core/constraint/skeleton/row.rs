@@ -10,13 +10,13 @@ use smallvec::SmallVec;
 
 use super::SkeletonConstraint;
 use super::border::{Border, WayPart};
-use super::product::{Chunk, ChunkState};
 use crate::constraint::Mask;
 use crate::error::Result;
+use crate::tokenizer::{Chunk, ChunkState};
 
 /// Where a way is.
 #[derive(Clone)]
-enum Position {
+pub(super) enum Position {
     /// At the border.
     Border,
     /// Before this token of a fixed text, behind which the border is.
@@ -28,8 +28,8 @@ enum Position {
 /// A way to read what was written.
 #[derive(Clone)]
 pub(super) struct Thread {
-    position: Position,
-    border: Arc<Border>,
+    pub position: Position,
+    pub border: Arc<Border>,
 }
 
 /// The ways to read a text: one, but where several texts begin with the same tokens.
@@ -171,6 +171,11 @@ impl SkeletonRow {
         self.threads.clear();
         self.free = None;
         self.legal = Legal::Only(Arc::new([]));
+    }
+
+    /// Returns the ways in which the text can be read.
+    pub(super) fn threads(&self) -> &[Thread] {
+        &self.threads
     }
 
     /// Returns the border at which the text is; `None` within a part.

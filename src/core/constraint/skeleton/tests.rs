@@ -1,6 +1,7 @@
 //! The automaton against all texts of small skeletons, and texts of the built-in ones.
 
 mod begun;
+mod slots;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -105,7 +106,7 @@ fn all_texts(orders: &[&[&str]], item: &str, between: &str) -> Vec<String> {
 /// Every text's tokens are legal, and at each place exactly those that some text's tokens go on with. `texts` are all texts.
 #[test]
 fn masks_are_those_of_all_texts() {
-    for tokenizer in tokenizers() {
+    for tokenizer in tokenizers().into_iter().chain([slots::unigram(true), slots::unigram(false)]) {
         let name = tokenizer.name.clone();
         for (item, between) in [("{atom} {x}", "\n"), ("{atom}\n{x}", ";"), ("({x}{atom},", "")] {
             let orders: [&[&str]; 2] = [&["Na", "Cl"], &["Cl", "Na"]];
@@ -234,8 +235,8 @@ fn texts_of_the_projects_are_legal() {
         ("3dsmiles-base62", smiles, "CCO&{0000zZ{0f0000{vZ0000", "zZ"),
     ] {
         // Codes have many tokens, so two tokenizers will do.
-        let count = if name == "3dsmiles-base62" { 2 } else { 8 };
-        for tokenizer in tokenizers().into_iter().take(count) {
+        let count = if name == "3dsmiles-base62" { 2 } else { 9 };
+        for tokenizer in tokenizers().into_iter().chain([slots::unigram(false)]).take(count) {
             let made = constraint(tokenizer.clone(), name, &prompt);
             let made = made.unwrap_or_else(|error| panic!("{name}: {error}"));
             for free in ["", "Let me think.\n"].iter().take(1 + usize::from(name == "simple-cif")) {
@@ -274,14 +275,6 @@ fn text_before_a_marker_is_free() {
 #[test]
 fn what_cannot_be_followed_is_refused() {
     let salt = json!({"formula": "NaCl"});
-    for name in ["unigram-like", "border-open-minus"] {
-        let tokenizer = fixture(name);
-        let made = constraint(tokenizer, "crystal-text", &salt);
-        if name == "unigram-like" {
-            let error = made.err().unwrap().to_string();
-            assert!(error.contains("neither a BPE model"), "{error}");
-        }
-    }
     let lacks = constraint(words(), "crystal-text", &json!({})).err().unwrap().to_string();
     assert!(lacks.contains("no field for the items `atom`"), "{lacks}");
     let unknown =

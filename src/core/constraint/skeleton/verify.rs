@@ -4,7 +4,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::border::refuse;
+use super::border::{ANOTHER, UNFOLLOWED, refuse};
 use super::{Element, SkeletonConstraint, SkeletonRow};
 use crate::constraint::Mask;
 use crate::encoding::Dfa;
@@ -13,8 +13,9 @@ use crate::error::Result;
 /// The most tokens that are compared. The texts of large prompts are compared as far as this.
 const MOST_TOKENS: usize = 256;
 
-/// The tokens at the end of a cut text that are not compared, because they depend on what follows.
-const UNSURE: usize = 8;
+/// The tokens at the end of a cut text that are not compared, because they depend on what follows: those of a slot, which the
+/// tokenizer may cut out of the text only as a whole.
+const UNSURE: usize = 32;
 
 /// Compares a constraint with the encoder. `prompt` is the text before the answer, if both are one text.
 ///
@@ -31,8 +32,9 @@ pub(super) fn verify(constraint: &SkeletonConstraint, prompt: &str) -> Result<()
     let cut = if text.is_over { ids.len() } else { ids.len().saturating_sub(UNSURE) };
     // A vocabulary of words may lack some numbers, which then cannot be written.
     let is_known = !ids.iter().any(|id| constraint.processor.spellings.is_unknown(*id));
-    if is_known && !constraint.accepts(&ids[..cut], text.is_over) {
-        return Err(compared.differs(&text, "the encoder's tokens are not allowed"));
+    if is_known && let Some(row) = constraint.refusal(&ids[..cut], text.is_over) {
+        let error = || compared.differs(&text, "the encoder's tokens are not allowed");
+        return Err(compared.problem(&row).unwrap_or_else(error));
     }
     let walked = compared.walk(&ids, &mut random)?;
     let ids = compared.ids(&walked.text)?;
@@ -101,7 +103,7 @@ impl ConstraintCheck<'_> {
                 match element {
                     Element::Text(part) => text.push_str(part),
                     Element::Slot(slot) => {
-                        text.push_str(&random_slot(constraint.processor.skeleton.slots[*slot].dfa(), random));
+                        text.push_str(&random_slot(&program.slot(*slot).dfa, random));
                     }
                 }
             }
@@ -148,12 +150,18 @@ impl ConstraintCheck<'_> {
     }
 
     fn stuck(&self, row: &SkeletonRow, ids: &[u32]) -> crate::Error {
-        let why = row.problem().unwrap_or("no token can follow").to_owned();
         let bytes = self.constraint.processor.spellings.text(ids);
-        refuse(
-            &self.constraint.processor.tokenizer.name,
-            format!("behind `{}`: {why}", String::from_utf8_lossy(&bytes).escape_debug()),
-        )
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let error = || format!("behind `{}` no token can follow", text.escape_debug());
+        self.problem(row).unwrap_or_else(|| refuse(&self.constraint.processor.tokenizer.name, error()))
+    }
+
+    /// Returns why a row ends, if its ways could not be found.
+    fn problem(&self, row: &SkeletonRow) -> Option<crate::Error> {
+        let why = row.problem()?;
+        let why = why.split_once(UNFOLLOWED).map_or(why, |parts| parts.1);
+        let why = why.split_once(ANOTHER).map_or(why, |parts| parts.0);
+        Some(refuse(&self.constraint.processor.tokenizer.name, why.trim_end_matches("; ")))
     }
 
     fn differs(&self, text: &SampleText, problem: &str) -> crate::Error {
@@ -178,15 +186,21 @@ fn random_slot(dfa: &Dfa, random: &mut ChaCha8Rng) -> String {
 }
 
 impl SkeletonConstraint {
-    /// Returns whether the tokens of a text are legal, and complete it if it is over.
-    pub(super) fn accepts(&self, ids: &[u32], is_over: bool) -> bool {
+    /// Returns the row that does not go on, unless the tokens of a text are legal, and complete it if it is over.
+    fn refusal(&self, ids: &[u32], is_over: bool) -> Option<SkeletonRow> {
         let mut row = self.row();
         for id in ids {
             if !row.mask().allows(*id) || *id == self.eos() {
-                return false;
+                return Some(row);
             }
             row.advance(self, *id);
         }
-        !is_over || row.mask().allows(self.eos())
+        (is_over && !row.mask().allows(self.eos())).then_some(row)
+    }
+
+    /// Returns whether the tokens of a text are legal, and complete it if it is over.
+    #[cfg(test)]
+    pub(super) fn accepts(&self, ids: &[u32], is_over: bool) -> bool {
+        self.refusal(ids, is_over).is_none()
     }
 }

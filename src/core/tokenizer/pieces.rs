@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::tokenizer::Tokenizer;
+use super::load::Tokenizer;
+use crate::error::{Error, Result};
 
 /// The number of a shape.
 pub(super) type ShapeId = u32;
@@ -48,6 +48,9 @@ impl Shapes {
     }
 }
 
+/// The most texts that are cut.
+const MOST_TEXTS: usize = 1 << 18;
+
 /// Where texts are cut into pieces.
 #[derive(Default)]
 pub(super) struct Pieces {
@@ -67,6 +70,10 @@ impl Pieces {
         let key = if self.reads_characters { text.to_owned() } else { shape(text) };
         if let Some(known) = self.by_shape.get(&key) {
             return Ok(known.clone());
+        }
+        if self.by_shape.len() >= MOST_TEXTS {
+            let problem = "its pre-tokenizer reads the characters of slots, which have too many texts to try";
+            return Err(Error::input(&tokenizer.name, problem, "give slots with fewer texts"));
         }
         let ends = cut(tokenizer, text, adds_space)?;
         if !self.reads_characters && ends != cut(tokenizer, &turned(text), adds_space)? {

@@ -1,0 +1,167 @@
+//! The tokens of a part of a text that holds slots: built when a text first reaches them, or listed.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::boundaries::TokenBoundaries;
+use super::factors::Factors;
+use super::load::Tokenizer;
+use super::product::{ChunkState, Explorer, Surroundings};
+use super::scores::Scores;
+use super::spellings::TokenSpellings;
+use crate::encoding::language::{Languages, StateId};
+use crate::encoding::{Dfa, DfaState};
+use crate::error::Result;
+
+/// The tokens of a part.
+pub(crate) struct Chunk {
+    states: ChunkStates,
+}
+
+/// The states of a part.
+enum ChunkStates {
+    /// Built when they are first reached.
+    Explored(Box<Mutex<Explorer<Arc<Tokenizer>, Arc<TokenSpellings>>>>),
+    /// All of them.
+    Listed(Vec<Arc<ChunkState>>),
+}
+
+impl Chunk {
+    /// Returns the part with this language.
+    ///
+    /// # Errors
+    /// A sentence, if an added token may stand in it beside white space: such tokens are matched before the model runs.
+    pub(crate) fn new(
+        tokenizer: &Arc<Tokenizer>,
+        spellings: &Arc<TokenSpellings>,
+        dfa: Dfa,
+        around: Surroundings,
+    ) -> Result<Self, String> {
+        if let Some(added) = added_in(spellings, &dfa)
+            && (around.adds_space || dfa.alphabet().iter().any(u8::is_ascii_whitespace))
+        {
+            return Err(format!("{} beside white space", may_stand(&added)));
+        }
+        let explorer = Explorer::new(tokenizer.clone(), spellings.clone(), dfa, around);
+        Ok(Chunk { states: ChunkStates::Explored(Box::new(Mutex::new(explorer))) })
+    }
+
+    /// Returns the part with this language for a Unigram model.
+    ///
+    /// # Errors
+    /// A sentence, if its tokens are not decided, or as [`Chunk::new`].
+    pub(crate) fn of_unigram(
+        tokenizer: &Tokenizer,
+        spellings: &TokenSpellings,
+        scores: &Scores,
+        boundaries: &TokenBoundaries,
+        dfa: &Dfa,
+    ) -> Result<Self, String> {
+        if let Some(added) = added_in(spellings, dfa) {
+            return Err(may_stand(&added));
+        }
+        let mut languages = Languages::default();
+        let start = Factors::new(tokenizer, spellings, scores, boundaries, dfa).start(&mut languages, ())?;
+        Ok(Chunk::listed(&languages, start))
+    }
+
+    /// Returns the part with these token sequences.
+    pub(crate) fn listed<E: Copy + Eq + Hash>(languages: &Languages<u32, E>, root: StateId) -> Self {
+        let order = languages.reachable(root);
+        let numbers: HashMap<StateId, u32> = order.iter().copied().zip(0..).collect();
+        let states = order.iter().zip(0..).map(|(id, number)| {
+            let node = languages.node(*id);
+            Arc::new(ChunkState {
+                number,
+                ids: node.edges.iter().map(|edge| edge.0).collect(),
+                targets: node.edges.iter().map(|edge| numbers[&edge.1]).collect(),
+                ends: node.end.is_some(),
+                with_firsts: Mutex::default(),
+            })
+        });
+        Chunk { states: ChunkStates::Listed(states.collect()) }
+    }
+
+    /// Returns a state; the first one is 0.
+    ///
+    /// # Errors
+    /// If the tokenizer refuses a text.
+    pub(crate) fn state(&self, number: u32) -> Result<Arc<ChunkState>> {
+        match &self.states {
+            // A lock is poisoned only if another thread panicked; what it had found is complete.
+            ChunkStates::Explored(explorer) => {
+                explorer.lock().unwrap_or_else(PoisonError::into_inner).built(number)
+            }
+            ChunkStates::Listed(states) => Ok(states[number as usize].clone()),
+        }
+    }
+
+    /// Returns the state behind a token; `None` if the part does not go on with it.
+    ///
+    /// # Errors
+    /// As [`Chunk::state`].
+    pub(crate) fn behind(&self, state: &ChunkState, token: u32) -> Result<Option<Arc<ChunkState>>> {
+        let at = state.ids.binary_search(&token).ok();
+        at.map(|at| self.state(state.targets[at])).transpose()
+    }
+}
+
+/// The tokens of slots, as parts with a known text around them.
+pub struct SlotProduct<'t> {
+    tokenizer: &'t Tokenizer,
+    spellings: TokenSpellings,
+}
+
+impl<'t> SlotProduct<'t> {
+    /// Returns the product of slots with a tokenizer. The inner error is a sentence that says why texts cannot be followed.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode a text.
+    pub fn new(tokenizer: &'t Tokenizer) -> Result<std::result::Result<Self, String>> {
+        Ok(TokenSpellings::learn(tokenizer)?.map(|spellings| SlotProduct { tokenizer, spellings }))
+    }
+
+    /// Returns the state where slots begin between two texts; their ends get the value `end`. `None` if no tokens spell a slot.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot encode a text.
+    pub fn start<E: Copy + Eq + Hash>(
+        &self,
+        dfa: &Dfa,
+        [before, after]: [&str; 2],
+        states: &mut Languages<u32, E>,
+        end: E,
+    ) -> Result<Option<StateId>> {
+        slot_states(self.tokenizer, &self.spellings, dfa, [before, after], states, end)
+    }
+}
+
+/// Returns the state where slots begin between two texts, as [`SlotProduct::start`].
+pub(super) fn slot_states<E: Copy + Eq + Hash>(
+    tokenizer: &Tokenizer,
+    spellings: &TokenSpellings,
+    dfa: &Dfa,
+    [before, after]: [&str; 2],
+    states: &mut Languages<u32, E>,
+    end: E,
+) -> Result<Option<StateId>> {
+    let around = Surroundings { before: before.to_owned(), after: after.to_owned(), adds_space: false };
+    let mut explorer = Explorer::new(tokenizer, spellings, dfa.clone(), around);
+    if explorer.built(0)?.ids.is_empty() {
+        return Ok(None);
+    }
+    explorer.add_to(0, states, end, &mut HashMap::new()).map(Some)
+}
+
+/// Returns an added token that may stand in texts. Such tokens are matched before the model runs.
+fn added_in(spellings: &TokenSpellings, dfa: &Dfa) -> Option<String> {
+    let states = 0..dfa.len() as DfaState;
+    let may_stand = |bytes: &[u8]| states.clone().any(|state| dfa.run(state, bytes).is_some());
+    let (_, bytes) = spellings.of_added().find(|(_, bytes)| !bytes.is_empty() && may_stand(bytes))?;
+    Some(String::from_utf8_lossy(bytes).into_owned())
+}
+
+fn may_stand(added: &str) -> String {
+    format!("its added token `{}` may stand in a slot", added.escape_debug())
+}
