@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::help::{MODEL, OUTPUT};
 use super::invocation::Invocation;
 use super::output::Output;
-use super::skeletons::{self, SkeletonArgs};
+use super::skeletons::{self, SKELETONS, SkeletonArgs};
 use super::values::{Choice, DIALECTS_OR_AUTO, DialectOrAuto, EncodingArgs, choice, found, not_stdout};
 use crate::report::format::{counted, encoding_name, thousands};
 use drift_core::checkpoint::RequiredFiles;
@@ -15,6 +15,7 @@ use drift_core::constraint::grammar::{GrammarFormat, llguidance_loads};
 use drift_core::tokenizer::{encoding_beside, end_beside};
 use drift_core::{Encoding, Error, Job, Tokenizer};
 use drift_data::export::{ExportPlan, ExportReport, ExportSource, export};
+use drift_data::skeleton_tokens::SkeletonTexts;
 use drift_tune::design::advice;
 
 /// Examples at the end of the help.
@@ -62,6 +63,9 @@ pub(super) struct Args {
     output: PathBuf,
     #[command(flatten)]
     skeletons: SkeletonArgs,
+    /// The beginning of texts that prompts end with already: a marker, or more
+    #[arg(long, value_name = "TEXT", requires = "skeleton", help_heading = SKELETONS)]
+    begun: Option<String>,
 }
 
 const FORMATS: [Choice<GrammarFormat>; 3] = [
@@ -85,7 +89,9 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let path = args.output.clone();
     if let Some(files) = args.skeletons.files() {
         refuse_for_skeletons(&args)?;
-        return skeletons::export(files, &args.tokenizer, args.format, &path, job, output);
+        let texts = skeletons::texts(files, &args.tokenizer, job)?;
+        let texts = SkeletonTexts { begun: args.begun.unwrap_or_default(), ..texts };
+        return skeletons::export(texts, args.format, &path, job, output);
     }
     let plan = plan(args, job, output)?;
     let report = output.pieces(&path, |put| export(&plan, job, put))?;

@@ -20,7 +20,7 @@ use drift_data::audit::skeletons::{SkeletonAudit, SkeletonAuditResult, SkeletonV
 use drift_data::skeleton_tokens::SkeletonTexts;
 
 /// The heading of these options.
-const SKELETONS: &str = "Other texts";
+pub(super) const SKELETONS: &str = "Other texts";
 
 /// The options of a verb that takes skeletons.
 #[derive(Debug, Clone, clap::Args)]
@@ -116,14 +116,12 @@ pub(super) fn encodings(
 
 /// Writes the grammars of a skeleton's texts.
 pub(super) fn export(
-    files: SkeletonFiles,
-    tokenizer: &Path,
+    texts: SkeletonTexts,
     format: GrammarFormat,
     to: &Path,
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
-    let texts = texts(files, tokenizer, job)?;
     let report = output.pieces(to, |put| texts.grammars(format, job, put))?;
     if output.json {
         return output.document(&report);
@@ -134,10 +132,11 @@ pub(super) fn export(
     Ok(())
 }
 
-fn texts(files: SkeletonFiles, tokenizer: &Path, job: &Job) -> anyhow::Result<SkeletonTexts> {
+/// Reads a skeleton and a tokenizer.
+pub(super) fn texts(files: SkeletonFiles, tokenizer: &Path, job: &Job) -> anyhow::Result<SkeletonTexts> {
     let SkeletonFiles { skeleton, prompts } = files;
-    let skeleton = Skeleton::load(&skeleton)?;
-    Ok(SkeletonTexts { skeleton, prompts, tokenizer: Tokenizer::load_for(tokenizer, job)?.0 })
+    let (skeleton, tokenizer) = (Skeleton::load(&skeleton)?, Tokenizer::load_for(tokenizer, job)?.0);
+    Ok(SkeletonTexts { skeleton, prompts, tokenizer, begun: String::new() })
 }
 
 /// What `drift audit --skeleton` judges and writes.

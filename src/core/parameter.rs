@@ -5,6 +5,8 @@
 
 use crate::error::Parameter;
 
+/// The beginning of a skeleton's texts that stands in prompts.
+pub const BEGUN: Parameter = Parameter::new("begun");
 /// By how much distances may exceed their bounds.
 pub(crate) const BOUNDS: Parameter = Parameter::new("bounds");
 /// The logit processor.

@@ -24,6 +24,8 @@ pub struct SkeletonTexts {
     pub prompts: PathBuf,
     /// The tokenizer.
     pub tokenizer: Tokenizer,
+    /// The beginning of texts that prompts end with already, such as a marker. It is neither counted nor part of grammars.
+    pub begun: String,
 }
 
 /// The schema of [`SkeletonTokens`].
@@ -200,7 +202,7 @@ impl SkeletonTexts {
         let prompts = Prompts::read(&self.prompts, job)?;
         let provenance = Provenance::from_inputs(vec![self.tokenizer.source.clone(), prompts.input.clone()]);
         let processor = SkeletonProcessor::new(Arc::new(self.tokenizer), Arc::new(self.skeleton), NO_END)?;
-        Ok((prompts, Arc::new(processor), provenance))
+        Ok((prompts, Arc::new(processor.begun(&self.begun)), provenance))
     }
 }
 

@@ -297,6 +297,15 @@ fn each_prompt_has_its_grammar() {
         let start = if format == "lark" { "start: p0\n" } else { "root ::= p0\n" };
         assert!(lines.iter().all(|line| line["grammar"].as_str().unwrap().starts_with(start)), "{lines:?}");
     }
+    // Behind the beginning of a text, a grammar has its rest.
+    let begun = |text: &str| {
+        let arguments = "export-grammar --skeleton simple-cif --prompts prompts.jsonl -o g.jsonl".split(' ');
+        folder.drift(&[&arguments.collect::<Vec<_>>()[..], &["--begun", text]].concat())
+    };
+    begun("<CIF>").done();
+    assert!(rows(&folder.read("g.jsonl")).iter().all(|line| line["grammar"].is_string()));
+    begun("<XYZ>").refused_for("before a marker free");
+    begun("<CIF>z").refused_for("no text of this prompt begins with the tokens of `<CIF>z`");
 }
 
 /// Enriched SMILES is a skeleton: its texts are joined by their SMILES, judged, and counted as `drift inspect` counts each of them.

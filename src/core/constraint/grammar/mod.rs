@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::automaton::MoleculeAutomaton;
 use super::skeleton::SkeletonConstraint;
 use crate::error::{Error, Result};
+use crate::parameter;
 use crate::tokenizer::Tokenizer;
 
 /// The syntax of a grammar.
@@ -98,15 +99,16 @@ pub fn grammar(molecule_automaton: &MoleculeAutomaton, format: GrammarFormat) ->
 /// If the format is [`GrammarFormat::Json`], the text before a marker is free, or the grammar would be too large or nested too deep:
 /// a grammar cannot count, so items in any order need a rule for each combination of their numbers.
 pub fn skeleton_grammar(constraint: &SkeletonConstraint, format: GrammarFormat) -> Result<String> {
-    let refuse = |problem: &str, remedy| Err(Error::input(constraint.name(), problem, remedy));
+    let refuse = |problem: &str, remedy: &str| Err(Error::input(constraint.name(), problem, remedy));
     if format == GrammarFormat::Json {
         return refuse("skeletons have no tables", "give lark or ebnf");
     }
     if constraint.has_marker() {
-        return refuse(
-            "a grammar cannot leave the text before a marker free",
-            "take moldrift.SkeletonAutomaton",
+        let remedy = format!(
+            "end prompts with the marker and give it with {}, or take moldrift.SkeletonAutomaton",
+            parameter::BEGUN
         );
+        return refuse("a grammar cannot leave the text before a marker free", &remedy);
     }
     if format == GrammarFormat::Lark && constraint.has_mistaken() {
         return refuse("llguidance mistakes tokens of this tokenizer for its bytes", "give ebnf");

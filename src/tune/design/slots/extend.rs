@@ -139,7 +139,7 @@ impl SlotRequest {
     /// Counts the tokens of the prompts' texts.
     fn count(&self, tokenizer: &Tokenizer, job: &Job) -> Result<SkeletonTokens> {
         let (skeleton, prompts) = (self.skeleton.clone(), self.prompts.clone());
-        SkeletonTexts { skeleton, prompts, tokenizer: tokenizer.clone() }.tokens(job)
+        SkeletonTexts { skeleton, prompts, tokenizer: tokenizer.clone(), begun: String::new() }.tokens(job)
     }
 
     /// Returns the tokens of a number and the cuts that reach the goal.
