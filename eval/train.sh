@@ -133,14 +133,19 @@ small_bins() {
 
 wide_bins=binned-v2:-21.025,21.025,0.05
 
+# The whole drug-like corpus in the tokens of a tokenizer, each molecule in four orders of its atoms: TOKENIZER
+drugs_bins_data() {
+    [ -f "$out/drugs-bins.npz" ] ||
+        python3 eval/train_gpu.py prepare "$drugs/drugs-train.jsonl.gz" "$1" --encoding "$wide_bins" --orders 4 -o "$out/drugs-bins.npz"
+}
+
 # What a GPU needs for drugs-bins, and nothing else: 8 million weights, each molecule in four orders of its atoms.
 drugs_bins_prepared() {
     [ ! -f "$out/drugs-bins-untrained/config.json" ] || return 0
     drugs_corpus
     local tokenizer
     tokenizer=$(extended drugs-bins-tokenizer --encoding "$wide_bins" --tokens-per-block 4)
-    [ -f "$out/drugs-bins.npz" ] ||
-        python3 eval/train_gpu.py prepare "$drugs/drugs-train.jsonl.gz" "$tokenizer" --encoding "$wide_bins" --orders 4 -o "$out/drugs-bins.npz"
+    drugs_bins_data "$tokenizer"
     packed drugs-bins
     untrained drugs-bins "$tokenizer" '{"hidden_size": 320, "num_hidden_layers": 6, "num_attention_heads": 5, "num_key_value_heads": 1,
         "head_dim": 64, "intermediate_size": 960}'
@@ -151,18 +156,18 @@ drugs_bins_on_gpu() {
     on_gpu drugs-bins drugs-bins 20000 --longest 320 --buckets 3 --learning-rate 3e-3
 }
 
-# Goes on with the part of the drug-like corpus, on a core: name from steps option...
+# Goes on with drug-like molecules, on a core: name data from steps option...
 on_core() {
-    local name=$1 from=$2 steps=$3
-    shift 3
+    local name=$1 data=$2 from=$3 steps=$4
+    shift 4
     [ ! -f "$out/$name/finished" ] || return 0
-    OMP_NUM_THREADS=1 python3 eval/train_gpu.py train "$out/drugs-part.npz" "$out/$from" --init --device cpu --steps "${STEPS:-$steps}" --batch-tokens 6000 \
+    OMP_NUM_THREADS=1 python3 eval/train_gpu.py train "$out/$data.npz" "$out/$from" --init --device cpu --steps "${STEPS:-$steps}" --batch-tokens 6000 \
         --longest 320 --buckets 4 --warmup 100 --every 50 --keep-state --save-seconds 300 -o "$out/$name" "$@"
     touch "$out/$name/finished"
 }
 
-# The shipped one: small-bins with farther bins goes on with drug-like molecules three times, in three and a half hours of a core; then drift
-# goes on for a minute, which moves its weights little, and writes its recipe.
+# The shipped one: small-bins with farther bins goes on with drug-like molecules four times, in five hours of a core, the last time
+# with all of the corpus; then drift goes on for a minute, which moves its weights little, and writes its recipe.
 drugs_bins() {
     drugs_corpus
     local tokenizer
@@ -172,10 +177,12 @@ drugs_bins() {
         python3 eval/train_gpu.py prepare "$out/drugs-part.jsonl.gz" "$tokenizer" --encoding "$wide_bins" --orders 4 -o "$out/drugs-part.npz"
     [ -f "$out/drugs-bins-wide/config.json" ] ||
         python3 eval/train_gpu.py widen eval/small-bins "$tokenizer" --encoding "$wide_bins" -o "$out/drugs-bins-wide"
-    on_core drugs-bins-core drugs-bins-wide 2409 --learning-rate 2e-3
-    on_core drugs-bins-core-2 drugs-bins-core 3850 --learning-rate 2e-3 --seed 3
-    on_core drugs-bins-core-3 drugs-bins-core-2 1091 --learning-rate 1.2e-3 --falling 1 --seed 5
-    model drugs-bins --corpus "$drugs/drugs-train.jsonl.gz" --init "$out/drugs-bins-core-3" --steps 50 --learning-rate 1e-5 --warmup 5 \
+    on_core drugs-bins-core drugs-part drugs-bins-wide 2409 --learning-rate 2e-3
+    on_core drugs-bins-core-2 drugs-part drugs-bins-core 3850 --learning-rate 2e-3 --seed 3
+    on_core drugs-bins-core-3 drugs-part drugs-bins-core-2 1091 --learning-rate 1.2e-3 --falling 1 --seed 5
+    drugs_bins_data "$tokenizer"
+    on_core drugs-bins-core-4 drugs-bins drugs-bins-core-3 3501 --batch-tokens 8000 --learning-rate 1.5e-3 --falling 1 --seed 7
+    model drugs-bins --corpus "$drugs/drugs-train.jsonl.gz" --init "$out/drugs-bins-core-4" --steps 50 --learning-rate 1e-5 --warmup 5 \
         --optimizer muon --noise 0.002 --seed 2 --frame first-atoms --encoding "$wide_bins"
 }
 
