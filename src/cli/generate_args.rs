@@ -80,7 +80,7 @@ pub(super) struct MoleculeArgs {
 #[command(next_help_heading = "Logit processors")]
 pub(super) struct ProcessorArgs {
     /// none, generic, qwen38, qwen39, targeted, allowlist, truncating, automaton, all, geometry [default:
-    /// none,allowlist,automaton; for the built-in model and molecules geometry too]
+    /// none,allowlist,automaton; built in: geometry too]
     #[arg(long, hide_possible_values = true, value_parser = lp_arg(), value_delimiter = ',')]
     pub lp: Vec<LpArg>,
     /// The placeholder of position templates: three numbers, `fitted`, or a file of `drift fit -o` [default: 0.0000,0.0000,0.0000;
