@@ -107,37 +107,10 @@ impl Chunk {
     }
 }
 
-/// The tokens of slots, as parts with a known text around them.
-pub struct SlotProduct<'t> {
-    tokenizer: &'t Tokenizer,
-    spellings: TokenSpellings,
-}
-
-impl<'t> SlotProduct<'t> {
-    /// Returns the product of slots with a tokenizer. The inner error is a sentence that says why texts cannot be followed.
-    ///
-    /// # Errors
-    /// If the tokenizer cannot encode a text.
-    pub fn new(tokenizer: &'t Tokenizer) -> Result<std::result::Result<Self, String>> {
-        Ok(TokenSpellings::learn(tokenizer)?.map(|spellings| SlotProduct { tokenizer, spellings }))
-    }
-
-    /// Returns the state where slots begin between two texts; their ends get the value `end`. `None` if no tokens spell a slot.
-    ///
-    /// # Errors
-    /// If the tokenizer cannot encode a text.
-    pub fn start<E: Copy + Eq + Hash>(
-        &self,
-        dfa: &Dfa,
-        [before, after]: [&str; 2],
-        states: &mut Languages<u32, E>,
-        end: E,
-    ) -> Result<Option<StateId>> {
-        slot_states(self.tokenizer, &self.spellings, dfa, [before, after], states, end)
-    }
-}
-
-/// Returns the state where slots begin between two texts, as [`SlotProduct::start`].
+/// Returns the state where slots begin between two texts; their ends get the value `end`. `None` if no tokens spell a slot.
+///
+/// # Errors
+/// If the tokenizer cannot encode a text.
 pub(super) fn slot_states<E: Copy + Eq + Hash>(
     tokenizer: &Tokenizer,
     spellings: &TokenSpellings,

@@ -1,14 +1,14 @@
 //! All slots of an encoding as token sequences of the tokenizer: an automaton whose paths are counted.
 //!
 //! It is the automaton that the logit processor of [`drift_core::constraint`] follows: the product of the encoding's strings with
-//! the tokenizer ([`SlotProduct`]), and, if the tokenizer cuts slots out of the text, their language of tokens ([`Isolation`]).
+//! the tokenizer ([`EncoderProduct`]), and, if the tokenizer cuts slots out of the text, their language of tokens ([`Isolation`]).
 
 use std::collections::{BTreeMap, HashMap};
 
 use drift_core::encoding::language::{Languages, StateId};
 use drift_core::encoding::{Dfa, IntegersBelow};
 use drift_core::tokenizer::boundaries::with_white_space;
-use drift_core::tokenizer::{Isolation, SlotProduct};
+use drift_core::tokenizer::{EncoderProduct, Isolation};
 use drift_core::{Encoding, Result, Tokenizer};
 
 use super::attainable::{Spellings, keep};
@@ -47,11 +47,7 @@ impl SlotTokens {
         encoding: Encoding,
         isolation: Option<&Isolation>,
         below: &[u16],
-    ) -> Result<std::result::Result<Self, String>> {
-        let product = match SlotProduct::new(tokenizer)? {
-            Ok(product) => product,
-            Err(why) => return Ok(Err(why)),
-        };
+    ) -> Result<Self> {
         let mut states = Languages::default();
         let opened = format!("[C]{}", encoding.open());
         // A sign may be in one token with the opening of the slot; then it is written before the start state.
@@ -63,17 +59,20 @@ impl SlotTokens {
         });
         let dfas: Vec<Option<Dfa>> = dfas.collect();
         let isolated = isolation.and_then(|isolation| isolation.states(&mut states, tokenizer, ()));
-        // Without the end of the slot no expression takes it for one that it cuts out.
-        let after = if isolation.is_some() { "" } else { encoding.close() };
-        let products = [("", &*opened), ("-", &*signed)];
+        // The largest range has all characters of the others.
+        let alphabet = dfas.iter().flatten().last().map(Dfa::alphabet).unwrap_or_default();
+        let mut products = Vec::new();
+        for (written, before) in [("", &opened), ("-", &signed)].into_iter().take(1 + usize::from(merges)) {
+            products.push((written, EncoderProduct::new(tokenizer, &alphabet, before)?));
+        }
         let mut starts = Vec::with_capacity(dfas.len());
         for dfa in dfas {
             let mut of_range = Vec::from_iter(isolated.map(|state| Start { state, written: String::new() }));
             if let Some(dfa) = dfa {
-                for (written, before) in products.into_iter().take(1 + usize::from(merges)) {
+                for (written, product) in &mut products {
                     let dfa = if written.is_empty() { dfa.clone() } else { dfa.clone().without_first(b'-') };
                     let written = format!("{}{written}", encoding.open());
-                    let state = product.start(&dfa, [before, after], &mut states, ())?;
+                    let state = product.start(&dfa, &mut states, ())?;
                     of_range.extend(state.map(|state| Start { state, written }));
                 }
             }
@@ -85,7 +84,7 @@ impl SlotTokens {
             let text = with_white_space(&text);
             (id, TokenText { is_inside: !is_border(&text), text })
         });
-        Ok(Ok(SlotTokens { encoding, states, starts, texts: texts.collect() }))
+        Ok(SlotTokens { encoding, states, starts, texts: texts.collect() })
     }
 
     /// For each range, the smallest spelling for each number of FREE tokens and length, without the opening and closing characters.

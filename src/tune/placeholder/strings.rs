@@ -46,10 +46,7 @@ fn of_paths(counter: &Counter<'_>, space: Space) -> Result<AttainableTokens> {
     };
     // Usual integer parts come first, because `fill` does not replace entries. Only decimals have integer parts.
     let below: &[u16] = if encoding.is_decimal() { &[USUAL, INTEGERS] } else { &[USUAL] };
-    let paths = match SlotTokens::new(tokenizer, encoding, isolation.as_ref(), below)? {
-        Ok(paths) => paths,
-        Err(why) => return Ok(probed(drawn, why)),
-    };
+    let paths = SlotTokens::new(tokenizer, encoding, isolation.as_ref(), below)?;
     let mut found = BTreeMap::new();
     for spellings in paths.spellings() {
         fill(&mut found, best(spellings));
