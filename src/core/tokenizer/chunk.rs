@@ -107,26 +107,6 @@ impl Chunk {
     }
 }
 
-/// Returns the state where slots begin between two texts; their ends get the value `end`. `None` if no tokens spell a slot.
-///
-/// # Errors
-/// If the tokenizer cannot encode a text.
-pub(super) fn slot_states<E: Copy + Eq + Hash>(
-    tokenizer: &Tokenizer,
-    spellings: &TokenSpellings,
-    dfa: &Dfa,
-    [before, after]: [&str; 2],
-    states: &mut Languages<u32, E>,
-    end: E,
-) -> Result<Option<StateId>> {
-    let around = Surroundings { before: before.to_owned(), after: after.to_owned(), adds_space: false };
-    let mut explorer = Explorer::new(tokenizer, spellings, dfa.clone(), around);
-    if explorer.built(0)?.ids.is_empty() {
-        return Ok(None);
-    }
-    explorer.add_to(0, states, end, &mut HashMap::new()).map(Some)
-}
-
 /// Returns an added token that may stand in texts. Such tokens are matched before the model runs.
 fn added_in(spellings: &TokenSpellings, dfa: &Dfa) -> Option<String> {
     let states = 0..dfa.len() as DfaState;

@@ -3,11 +3,8 @@
 //! the text before a slot, so it also finds the shortest strings where a sign merges with the opening of a block, and those of Unigram
 //! models that may cut a text in two ways.
 //!
-//! Inside a pre-token, a sequence of BPE tokens is the tokenisation of its text if and only if each pair of neighbours is the
-//! tokenisation of its own text (Vieira et al., *Language Models over Canonical Byte-Pair Encodings*, ICML 2025; Cognetta and
-//! Okazaki, *Tokenization as Finite-State Transduction*, 2024). So a token may follow another one if the text stays in the
-//! language, the encoder produces it in this place, and an end can still be reached by the same rule. Without the last condition,
-//! Llama's `12` would look legal inside of four decimals, although no tokenisation continues from it.
+//! A token may follow another one if the text stays in the language, the encoder produces it in this place, and an end can still be
+//! reached by the same rule; [`super::product`] has the sources of the rule of neighbours.
 //!
 //! A pair is tried in context: in a slot, behind the text that led to it first. A pre-tokenizer may cut between two neighbours that
 //! merge elsewhere: Falcon's cuts digits in threes, so `9570` is `957` and `0`; if `957` is encoded as `95` and `7`, then `0`
@@ -23,6 +20,7 @@ use std::rc::Rc;
 use super::boundaries::with_white_space;
 use super::encoder_shapes::EncoderShapes;
 use super::load::Tokenizer;
+use super::product::last_unmatched;
 use crate::encoding::language::{Languages, Node, StateId};
 use crate::encoding::{Dfa, DfaState};
 use crate::error::Result;
@@ -153,11 +151,7 @@ impl<'a> EncoderProduct<'a> {
         if self.longest_added == 0 || self.added.contains_key(&id) {
             return Vec::new();
         }
-        let mut open = place.open.clone();
-        open.extend_from_slice(text.as_bytes());
-        // One less than the longest: more would already have been matched as a whole.
-        let kept = open.len().min(self.longest_added - 1);
-        open.split_off(open.len() - kept)
+        last_unmatched(&place.open, text.as_bytes(), self.longest_added)
     }
 
     /// Returns the number of digits in the current group behind a token.

@@ -138,6 +138,8 @@ pub(super) struct Explorer<T, S> {
     found: Vec<PartialState>,
     /// The length in bytes of the longest added token that may stand in the text; 0 if there is none.
     longest_added: usize,
+    /// The tokens of the text before the part, once they are wanted.
+    before_ids: Option<Vec<u32>>,
 }
 
 /// A token that the language goes on with, and the state behind it.
@@ -181,6 +183,7 @@ impl<T: Deref<Target = Tokenizer>, S: Deref<Target = TokenSpellings>> Explorer<T
             numbers: HashMap::from([(place, 0)]),
             found: vec![start],
             longest_added,
+            before_ids: None,
         }
     }
 
@@ -301,12 +304,16 @@ impl<T: Deref<Target = Tokenizer>, S: Deref<Target = TokenSpellings>> Explorer<T
 
     /// Returns whether the encoder writes a token behind a state. Added tokens are matched as whole strings from the left, which pairs
     /// of neighbours do not show, so the whole text is encoded.
-    fn is_encoded(&self, number: u32, edge: Edge, ids: &[u32]) -> Result<bool> {
-        let (before, way) = (&self.around.before, &self.found[number as usize].way.text);
+    fn is_encoded(&mut self, number: u32, edge: Edge, ids: &[u32]) -> Result<bool> {
+        let before = &self.around.before;
+        let before_ids = match &mut self.before_ids {
+            Some(known) => known,
+            unknown => unknown.insert(self.tokenizer.ids(before)?),
+        };
         let text = String::from_utf8_lossy(self.spellings.bytes(edge.id));
+        let way = &self.found[number as usize].way.text;
         let whole = self.tokenizer.ids(&format!("{before}{way}{text}"))?;
-        let of_before = self.tokenizer.ids(before)?;
-        Ok(whole.strip_prefix(&of_before[..]) == Some(ids))
+        Ok(whole.strip_prefix(&before_ids[..]) == Some(ids))
     }
 
     /// Returns the characters behind the last added token with which another one could begin.
@@ -314,10 +321,8 @@ impl<T: Deref<Target = Tokenizer>, S: Deref<Target = TokenSpellings>> Explorer<T
         if self.longest_added == 0 || self.spellings.is_added(id) {
             return Vec::new();
         }
-        let mut open = [&self.found[number as usize].place.open[..], self.spellings.bytes(id)].concat();
-        // One less than the longest: more would already have been matched as a whole.
-        let kept = open.len().min(self.longest_added - 1);
-        open.split_off(open.len() - kept)
+        let open = &self.found[number as usize].place.open;
+        last_unmatched(open, self.spellings.bytes(id), self.longest_added)
     }
 
     /// Returns where the text is cut if a token follows a state, and then a continuation. Tokens of one shape are cut alike.
@@ -407,6 +412,14 @@ impl<T: Deref<Target = Tokenizer>, S: Deref<Target = TokenSpellings>> Explorer<T
         self.made.insert(ids.into(), made);
         made
     }
+}
+
+/// Returns the last bytes of a text and a token behind it with which an added token could begin, by the length of the longest one.
+pub(super) fn last_unmatched(text: &[u8], token: &[u8], longest_added: usize) -> Vec<u8> {
+    let mut all = [text, token].concat();
+    // One less than the longest: more would already have been matched as a whole.
+    let kept = all.len().min(longest_added - 1);
+    all.split_off(all.len() - kept)
 }
 
 /// Returns the bytes of a text that may end a string of a language.

@@ -1,11 +1,13 @@
 //! The slots of an encoding as tokens, once for each tokenizer. [`super::product`] has those of plain slots, whose brackets belong
 //! to the text around them, and [`Isolation`] those of slots that the tokenizer cuts out of the text whole.
 
+use std::collections::HashMap;
+
 use super::boundaries::TokenBoundaries;
-use super::chunk::slot_states;
 use super::factors::Factors;
 use super::isolation::Isolation;
 use super::load::Tokenizer;
+use super::product::{Explorer, Surroundings};
 use super::spellings::TokenSpellings;
 use super::tables;
 use crate::encoding::language::{Languages, StateId};
@@ -73,23 +75,14 @@ impl SlotTokens {
         if let Some(dfa) = encoding.inner_dfa(IntegersBelow::GENERATED, without) {
             // A sign may share a token with the character before it, so it belongs to the text between slots.
             let dfa = if encoding.is_signed() { dfa.without_first(b'-') } else { dfa };
-            let start = match (&spellings.scores, &cuts) {
-                (Some(scores), Some(cuts)) => {
-                    let mut factors = Factors::new(tokenizer, spellings, scores, cuts, &dfa);
-                    match factors.start(&mut states, SlotMode::Plain) {
-                        Ok(start) => Some(start),
-                        Err(why) => return Ok(Err(why)),
-                    }
-                }
-                _ => {
-                    let before = format!("[C]{}", encoding.open());
-                    // Without the end of the slot no expression takes it for one that it cuts out.
-                    let after = if isolation.is_some() { "" } else { encoding.close() };
-                    slot_states(tokenizer, spellings, &dfa, [&before, after], &mut states, SlotMode::Plain)?
-                }
-            };
-            let Some(start) = start else {
-                return Ok(Err("no sequence of its tokens spells a slot of numbers".to_owned()));
+            // Without the end of the slot no expression takes it for one that it cuts out.
+            let after = if isolation.is_some() { "" } else { encoding.close() }.to_owned();
+            let before = format!("[C]{}", encoding.open());
+            let around = Surroundings { before, after, adds_space: false };
+            let places = SlotPlaces { dfa: &dfa, around, cuts: cuts.as_ref() };
+            let start = match places.start(tokenizer, spellings, &mut states)? {
+                Ok(start) => start,
+                Err(why) => return Ok(Err(why)),
             };
             plain = Some(PlainSlots { dfa, start });
         }
@@ -98,6 +91,34 @@ impl SlotTokens {
             Some(None) => Ok(Err(AMBIGUOUS.to_owned())),
             isolated => Ok(Ok(SlotTokens { states, plain, isolated: isolated.flatten(), isolation, cuts })),
         }
+    }
+}
+
+/// Plain slots, and the text beside them.
+struct SlotPlaces<'s> {
+    dfa: &'s Dfa,
+    around: Surroundings,
+    /// Where texts fall apart, for Unigram models.
+    cuts: Option<&'s TokenBoundaries>,
+}
+
+impl SlotPlaces<'_> {
+    /// Returns the state before the slots. The inner error is a sentence that says why their tokens are not known.
+    fn start(
+        self,
+        tokenizer: &Tokenizer,
+        spellings: &TokenSpellings,
+        states: &mut Languages<u32, SlotMode>,
+    ) -> Result<std::result::Result<StateId, String>> {
+        if let (Some(scores), Some(cuts)) = (&spellings.scores, self.cuts) {
+            let mut factors = Factors::new(tokenizer, spellings, scores, cuts, self.dfa);
+            return Ok(factors.start(states, SlotMode::Plain));
+        }
+        let mut explorer = Explorer::new(tokenizer, spellings, self.dfa.clone(), self.around);
+        if explorer.built(0)?.ids.is_empty() {
+            return Ok(Err("no sequence of its tokens spells a slot of numbers".to_owned()));
+        }
+        explorer.add_to(0, states, SlotMode::Plain, &mut HashMap::new()).map(Ok)
     }
 }
 
