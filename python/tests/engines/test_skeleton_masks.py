@@ -50,6 +50,14 @@ def compare(engine: Engine, constraint: Any, grammar: str, vocab: int, eos: int,
     return len(ids)
 
 
+def compare_all(engines: list[Engine], constraint: Any, vocab: int, eos: int) -> None:
+    """Compares some random texts in each engine."""
+    for engine in engines:
+        grammar = constraint.grammar(engine.format)
+        masks = [compare(engine, constraint, grammar, vocab, eos, seed) for seed in range(TEXTS)]
+        assert min(masks) > 10
+
+
 @pytest.mark.parametrize("skeleton", PROMPTS)
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_masks_are_the_automatons(name: str, skeleton: str) -> None:
@@ -67,10 +75,7 @@ def test_masks_are_the_automatons(name: str, skeleton: str) -> None:
         if has_bytes:
             with pytest.raises(moldrift.DriftError, match="give ebnf"):
                 constraint.grammar("lark")
-        for engine in engines:
-            grammar = constraint.grammar(engine.format)
-            masks = [compare(engine, constraint, grammar, vocab, eos, seed) for seed in range(TEXTS)]
-            assert min(masks) > 10
+        compare_all(engines, constraint, vocab, eos)
 
 
 @pytest.mark.parametrize("name", ["qwen-like", "llama-like"])
@@ -81,11 +86,7 @@ def test_grammars_begin_behind_the_prompt(name: str, begun: str) -> None:
     eos = automaton.eos_token_id
     tokenizer, vocab = load(TOKENIZERS[name], eos)
     constraint = automaton.constraint({"formula": "NaCl"})
-    engines: list[Engine] = [XGrammar(tokenizer, vocab), LlGuidance(tokenizer, vocab)]
-    for engine in engines:
-        grammar = constraint.grammar(engine.format)
-        for seed in range(TEXTS):
-            assert compare(engine, constraint, grammar, vocab, eos, seed) > 10
+    compare_all([XGrammar(tokenizer, vocab), LlGuidance(tokenizer, vocab)], constraint, vocab, eos)
 
 
 @pytest.mark.parametrize("name", ["qwen-like-fused", "llama-like-separate"])
@@ -96,11 +97,7 @@ def test_slots_may_be_cut_out_whole(name: str) -> None:
     eos = automaton.eos_token_id
     tokenizer, vocab = load(path, eos)
     constraint = automaton.constraint({"smiles": "C[C@H](N)C(=O)[O-]"})
-    engines: list[Engine] = [XGrammar(tokenizer, vocab), LlGuidance(tokenizer, vocab)]
-    for engine in engines:
-        grammar = constraint.grammar(engine.format)
-        for seed in range(TEXTS):
-            assert compare(engine, constraint, grammar, vocab, eos, seed) > 10
+    compare_all([XGrammar(tokenizer, vocab), LlGuidance(tokenizer, vocab)], constraint, vocab, eos)
 
 
 def test_what_a_grammar_cannot_express_is_refused() -> None:
