@@ -123,6 +123,14 @@ impl Dfa {
         (0..self.len()).flat_map(|state| self.bytes(state as DfaState)).collect()
     }
 
+    /// Returns the bytes with which strings may end.
+    pub(crate) fn last_bytes(&self) -> BTreeSet<u8> {
+        let states = 0..self.len() as DfaState;
+        let ends =
+            |state: DfaState, byte: &u8| self.next(state, *byte).is_some_and(|then| self.accepts(then));
+        states.flat_map(|state| self.bytes(state).filter(move |byte| ends(state, byte))).collect()
+    }
+
     /// Returns all strings in their order; `None` if they are more than `most`.
     pub fn strings(&self, most: usize) -> Option<Vec<String>> {
         let (mut found, mut waiting) = (Vec::new(), vec![(self.start(), String::new())]);

@@ -48,6 +48,30 @@ impl Shapes {
     }
 }
 
+/// The text around a part, as far as it may change where the pre-tokenizer cuts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Surroundings {
+    /// The text before it.
+    pub before: String,
+    /// The text behind it.
+    pub after: String,
+    /// Whether the part begins with the space that the tokenizer adds before a text.
+    pub adds_space: bool,
+}
+
+impl Surroundings {
+    /// Returns what of it the pre-tokenizer may read: the kinds of the characters beside the part.
+    pub(crate) fn kinds(&self) -> Self {
+        let before = shape(&self.before);
+        let from = before.char_indices().rev().nth(BESIDE - 1).map_or(0, |last| last.0);
+        let after = shape(&self.after).chars().take(BESIDE).collect();
+        Surroundings { before: before[from..].to_owned(), after, adds_space: self.adds_space }
+    }
+}
+
+/// How many characters beside a part may change where it is cut.
+const BESIDE: usize = 8;
+
 /// The most texts that are cut.
 const MOST_TEXTS: usize = 1 << 18;
 
@@ -105,7 +129,7 @@ pub(super) fn kind(byte: u8) -> u8 {
 }
 
 /// Returns a text with the first character of its kind in place of each character.
-pub(super) fn shape(text: &str) -> String {
+fn shape(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii() { char::from(kind(c as u8)) } else { c }).collect()
 }
 

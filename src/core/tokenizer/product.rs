@@ -19,22 +19,11 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::load::Tokenizer;
-use super::pieces::{Pieces, ShapeId, Shapes, kind, shape};
+use super::pieces::{Pieces, ShapeId, Shapes, Surroundings, kind};
 use super::spellings::TokenSpellings;
 use crate::encoding::language::{Languages, Node, StateId};
 use crate::encoding::{Dfa, DfaState};
 use crate::error::Result;
-
-/// The text around a part, as far as it may change where the pre-tokenizer cuts.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Surroundings {
-    /// The text before it.
-    pub before: String,
-    /// The text behind it.
-    pub after: String,
-    /// Whether the part begins with the space that the tokenizer adds before a text.
-    pub adds_space: bool,
-}
 
 /// A state: the tokens that may come next.
 #[derive(Debug)]
@@ -70,19 +59,6 @@ impl ChunkState {
         all
     }
 }
-
-impl Surroundings {
-    /// Returns what of it the pre-tokenizer may read: the kinds of the characters beside the part.
-    pub(crate) fn kinds(&self) -> Self {
-        let before = shape(&self.before);
-        let from = before.char_indices().rev().nth(BESIDE - 1).map_or(0, |last| last.0);
-        let after = shape(&self.after).chars().take(BESIDE).collect();
-        Surroundings { before: before[from..].to_owned(), after, adds_space: self.adds_space }
-    }
-}
-
-/// How many characters beside a part may change where it is cut.
-const BESIDE: usize = 8;
 
 /// The content of a state.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -420,11 +396,4 @@ pub(super) fn last_unmatched(text: &[u8], token: &[u8], longest_added: usize) ->
     // One less than the longest: more would already have been matched as a whole.
     let kept = all.len().min(longest_added - 1);
     all.split_off(all.len() - kept)
-}
-
-/// Returns the bytes of a text that may end a string of a language.
-pub(crate) fn last_bytes(dfa: &Dfa) -> BTreeSet<u8> {
-    let states = 0..dfa.len() as DfaState;
-    let ends = |state: DfaState, byte: &u8| dfa.next(state, *byte).is_some_and(|then| dfa.accepts(then));
-    states.flat_map(|state| dfa.bytes(state).filter(move |byte| ends(state, byte))).collect()
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::encoding::{Dfa, DfaState};
 use crate::skeleton::{Bound, ItemText, Part};
-use crate::tokenizer::{BytePairs, last_bytes};
+use crate::tokenizer::BytePairs;
 
 /// What texts have of a prompt: bytes that may stand in any order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -104,7 +104,7 @@ impl PairWalk<'_> {
                 behind.into_iter().for_each(|behind| self.pairs.add(&BTreeSet::from([*byte]), behind));
             }
         }
-        self.lasts = last_bytes(dfa);
+        self.lasts = dfa.last_bytes();
     }
 
     fn item(&mut self, words: &BTreeSet<u8>, text: ItemText) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::encoding::{Dfa, Encoding};
 use crate::error::Result;
 use crate::skeleton::{Part, Skeleton};
-use crate::tokenizer::{Chunk, SlotTokens, TokenSpellings, Tokenizer, last_bytes, plain_inside};
+use crate::tokenizer::{Chunk, SlotTokens, TokenSpellings, Tokenizer, plain_inside};
 
 /// A slot.
 pub(super) struct FollowedSlot {
@@ -41,7 +41,7 @@ impl FollowedSlot {
     fn new(label: String, dfa: Dfa, sample: Option<String>, tokens: Option<Chunk>) -> Self {
         let shortest = || String::from_utf8_lossy(&dfa.completion(dfa.start())).into_owned();
         let sample = sample.unwrap_or_else(shortest);
-        FollowedSlot { label, last_bytes: last_bytes(&dfa), sample, dfa, tokens: tokens.map(Arc::new) }
+        FollowedSlot { label, last_bytes: dfa.last_bytes(), sample, dfa, tokens: tokens.map(Arc::new) }
     }
 }
 
