@@ -342,6 +342,6 @@ pub(crate) fn targets() -> Vec<Target> {
         Target { name: "pickle", seeds: pickles, make: pickle_case, ..base },
         Target { name: "hdf5", seeds: hdf5, make: |r, s| binary(r, s, &HDF5_WORDS), ..base },
         Target { name: "containers", seeds: containers, make: container, ..base },
-        Target { name: "wrapped", seeds: any, make: wrapped_case, check: check_wrapped, cases: 600, ..base },
+        Target { name: "wrapped", seeds: any, make: wrapped_case, check: check_wrapped, cases: 150, ..base },
     ]
 }

@@ -430,7 +430,7 @@ fn weights() -> Vec<Vec<u8>> {
 
 /// The targets of this file.
 pub(crate) fn targets() -> Vec<Target> {
-    let base = Target { make: |r, s| json(r, s, &[]), cases: 1_000, ..Target::BASE };
+    let base = Target { make: |r, s| json(r, s, &[]), cases: 250, ..Target::BASE };
     let mut targets = vec![
         Target {
             name: "tokenizer",
@@ -438,7 +438,7 @@ pub(crate) fn targets() -> Vec<Target> {
             seeds: tokenizers,
             make: tokenizer_case,
             check: check_tokenizer,
-            cases: 300,
+            cases: 100,
             ..base
         },
         Target { name: "audit", seeds: audited, make: audit_case, check: check_audit, ..base },
@@ -464,7 +464,7 @@ pub(crate) fn targets() -> Vec<Target> {
 
 /// The files of a model.
 fn models() -> Vec<Target> {
-    let base = Target { make: |r, s| json(r, s, &[]), cases: 1_000, ..Target::BASE };
+    let base = Target { make: |r, s| json(r, s, &[]), cases: 250, ..Target::BASE };
     vec![
         Target {
             name: "config",

@@ -278,7 +278,7 @@ fn check_inputs(scene: &Scene, bytes: &[u8]) -> Verdict {
 
 /// The targets of this file. They run the program, so memory is bounded by its limit.
 pub(crate) fn targets() -> Vec<Target> {
-    let base = Target { prepare: inputs, cases: 150, seconds: 60, ..Target::BASE };
+    let base = Target { prepare: inputs, cases: 60, seconds: 60, ..Target::BASE };
     vec![
         Target { name: "options", make: absurd, check: check_options, ..base },
         Target { name: "inputs", make: damaged, check: check_inputs, ..base },

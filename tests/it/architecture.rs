@@ -106,6 +106,42 @@ fn files_are_short() {
     assert!(long.is_empty(), "{long:#?}");
 }
 
+/// Where both reasons of a test apply, which is on machines unlike its author's, the compiler refuses the second `ignore`.
+#[test]
+fn tests_have_one_reason_to_be_ignored() {
+    let mut tests = IgnoredTests::default();
+    for file in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it")).iter().chain(SOURCES.iter())
+    {
+        tests.visit_file(&syn::parse_file(&file.text).unwrap());
+    }
+    assert!(tests.twice.is_empty(), "name both reasons in `not(all(…))`: {:?}", tests.twice);
+    assert!(tests.count > 50, "{}", tests.count);
+}
+
+/// Tests that are ignored where something is missing.
+#[derive(Default)]
+struct IgnoredTests {
+    count: usize,
+    /// Names of those that have two such attributes.
+    twice: Vec<String>,
+}
+
+impl<'a> Visit<'a> for IgnoredTests {
+    fn visit_item_fn(&mut self, function: &'a syn::ItemFn) {
+        let reasons = function.attrs.iter().filter(|attribute| match &attribute.meta {
+            syn::Meta::List(list) => {
+                list.path.is_ident("cfg_attr") && list.tokens.to_string().contains(", ignore")
+            }
+            _ => false,
+        });
+        let reasons = reasons.count();
+        self.count += reasons;
+        if reasons > 1 {
+            self.twice.push(function.sig.ident.to_string());
+        }
+    }
+}
+
 /// A published crate holds what its manifest includes of its own folder and nothing else, so what a crate embeds lies there, if only
 /// as a link (`embedded`), and is included.
 #[test]

@@ -39,8 +39,7 @@ fn compare(tokenizer: &Tokenizer, counter: &Counter, texts: &[String]) -> usize 
 }
 
 #[test]
-#[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
-#[cfg_attr(all(has_shared, not(all_tests)), ignore = "takes long: DRIFT_ALL=1")]
+#[cfg_attr(not(all(has_shared, all_tests)), ignore = "needs ../shared, takes long: DRIFT_ALL=1")]
 fn equals_tokenizers_on_all_shared_conformers() {
     let shared = shared();
     let mut blocks = 0;

@@ -22,8 +22,7 @@ fn read<T: serde::de::DeserializeOwned>(value: &Value) -> T {
 }
 
 #[test]
-#[cfg_attr(not(has_rdkit), ignore = "needs a Python with rdkit")]
-#[cfg_attr(all(has_rdkit, not(all_tests)), ignore = "takes long: DRIFT_ALL=1")]
+#[cfg_attr(not(all(has_rdkit, all_tests)), ignore = "needs a Python with rdkit, takes long: DRIFT_ALL=1")]
 fn coverage_and_matching_are_those_of_rdkit() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let arguments = [&["corpora/default.jsonl.gz", "100", "10"], &THRESHOLDS[..]].concat();

@@ -286,8 +286,7 @@ fn on_the_device(
 }
 
 #[test]
-#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
-#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
+#[cfg_attr(not(all(has_cxx, all_tests)), ignore = "needs a C++ compiler, takes long: DRIFT_ALL=1")]
 fn texts_under_the_automaton_are_those_of_the_cpu() {
     for (tokenizer, qwen3, head_dim) in [("qwen-like", true, 48), ("llama-like", false, 128)] {
         let config = config(qwen3, head_dim, vocab(tokenizer));
@@ -364,8 +363,7 @@ fn texts_in_bins_and_codes_are_those_of_the_cpu() {
 }
 
 #[test]
-#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
-#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
+#[cfg_attr(not(all(has_cxx, all_tests)), ignore = "needs a C++ compiler, takes long: DRIFT_ALL=1")]
 fn texts_without_a_logit_processor_are_those_of_the_cpu() {
     let config = config(true, 64, 300);
     let prompts = prompts(&processor(ProcessorKind::None, "qwen-like"), 30);
@@ -385,8 +383,7 @@ fn texts_without_a_logit_processor_are_those_of_the_cpu() {
 
 /// Whole generations without a fault of any kernel, whatever shows in their texts.
 #[test]
-#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
-#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
+#[cfg_attr(not(all(has_cxx, all_tests)), ignore = "needs a C++ compiler, takes long: DRIFT_ALL=1")]
 fn generations_neither_stray_nor_race() {
     for (kind, qwen3, head_dim) in [(ProcessorKind::Automaton, true, 48), (ProcessorKind::None, false, 64)] {
         let config =

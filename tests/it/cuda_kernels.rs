@@ -482,8 +482,7 @@ fn check_attention(bench: &mut Bench, splits: (usize, usize), rows: &[(usize, us
 }
 
 #[test]
-#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
-#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
+#[cfg_attr(not(all(has_cxx, all_tests)), ignore = "needs a C++ compiler, takes long: DRIFT_ALL=1")]
 fn attention_equals_its_formula() {
     // Runs of none, one and five tokens, from the start and behind others, and a row of the whole cache, of which each warp sees more
     // than 32 positions.
@@ -723,8 +722,7 @@ fn everything(bench: &mut Bench, texts: &Sample) {
 /// Nothing is read or written outside of what was given, or read before it was written, and no two threads race, as far as each
 /// kernel is gone through here.
 #[test]
-#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
-#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
+#[cfg_attr(not(all(has_cxx, all_tests)), ignore = "needs a C++ compiler, takes long: DRIFT_ALL=1")]
 fn kernels_neither_stray_nor_race() {
     let texts = Sample::new();
     for shape in [SHAPES[0], SHAPES[3], SHAPES[4], SHAPES[6]] {

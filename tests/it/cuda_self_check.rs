@@ -269,8 +269,7 @@ fn what_is_sound_passes_and_is_checked_once() {
 
 /// Each kind of fault that `faults.cu` has, behind a launch of a kernel of the self-check; on a device that tells them.
 #[test]
-#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
-#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
+#[cfg_attr(not(all(has_cxx, all_tests)), ignore = "needs a C++ compiler, takes long: DRIFT_ALL=1")]
 fn planted_faults_end_in_texts_of_candle() {
     let case = Case::new(ProcessorKind::Automaton, "qwen-like", 64, 3, 16);
     let shape = KernelShape::from_config(&case.config, false).unwrap();
@@ -389,8 +388,7 @@ const WRONG: [(&str, &str, &str); 26] = [
 ];
 
 #[test]
-#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
-#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
+#[cfg_attr(not(all(has_cxx, all_tests)), ignore = "needs a C++ compiler, takes long: DRIFT_ALL=1")]
 fn kernels_that_compute_something_else_end_in_texts_of_candle() {
     // As long as texts may be here, attention goes over positions more than once.
     let case = Case::new(ProcessorKind::Automaton, "qwen-like", 64, 4, 300);
@@ -417,8 +415,7 @@ fn kernels_that_compute_something_else_end_in_texts_of_candle() {
 }
 
 #[test]
-#[cfg_attr(not(has_cxx), ignore = "needs a C++ compiler: c++, g++ or $CXX")]
-#[cfg_attr(not(all_tests), ignore = "takes long: DRIFT_ALL=1")]
+#[cfg_attr(not(all(has_cxx, all_tests)), ignore = "needs a C++ compiler, takes long: DRIFT_ALL=1")]
 fn every_call_that_fails_ends_in_texts_of_candle() {
     // A prompt that candle reads, and one that does not fit into a step.
     let config = config(true, 64, vocab("qwen-like"));

@@ -432,8 +432,7 @@ fn a_corpus_in_the_stripped_encoding_is_refused() {
 }
 
 #[test]
-#[cfg_attr(not(has_shared), ignore = "needs ../shared or DRIFT_SHARED")]
-#[cfg_attr(all(has_shared, not(all_tests)), ignore = "takes long: DRIFT_ALL=1")]
+#[cfg_attr(not(all(has_shared, all_tests)), ignore = "needs ../shared, takes long: DRIFT_ALL=1")]
 fn real_tokenizers_keep_within_their_spare_rows() {
     let shared = shared();
     let texts: Vec<(String, usize)> = shared_texts(&shared, "embedded_smiles")

@@ -286,8 +286,7 @@ fn texts_are_kept_where_the_program_of_an_evaluation_dies() {
 
 /// The worked example: a text that is nearly relaxed has little strain, one that is torn apart has none.
 #[test]
-#[cfg_attr(not(has_rdkit), ignore = "needs a Python with rdkit")]
-#[cfg_attr(not(has_xtb), ignore = "needs xtb")]
+#[cfg_attr(not(all(has_rdkit, has_xtb)), ignore = "needs a Python with rdkit, and xtb")]
 fn xtb_finds_the_strain_of_texts() {
     let folder = Folder::new();
     texts(&folder);
