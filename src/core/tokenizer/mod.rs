@@ -12,6 +12,7 @@ mod answer;
 mod block_tokens;
 pub mod boundaries;
 mod byte_pairs;
+mod canonical;
 mod characters;
 mod chunk;
 mod companions;

@@ -13,11 +13,12 @@
 //!
 //! States are built when a text first reaches them: two digits of base 62 have more tokens than could be listed beforehand.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::canonical::{Before, CanonicalModel, PieceBorder};
 use super::load::Tokenizer;
 use super::pieces::{Pieces, ShapeId, Shapes, Surroundings, kind};
 use super::spellings::TokenSpellings;
@@ -66,24 +67,17 @@ struct Place {
     state: DfaState,
     /// The last token, if its piece may go on: then the next one depends on it.
     last: Option<u32>,
-    /// The shape of the text so far.
+    /// The shape of the text before it, as far back as it may change where the pre-tokenizer cuts.
     shape: ShapeId,
     /// The last characters behind the last added token, if added tokens may stand in the text.
     open: Vec<u8>,
-}
-
-/// Whether the last piece of a text ends with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Piece {
-    Open,
-    Closed,
 }
 
 /// A path to a place.
 #[derive(Debug, Clone, Default)]
 struct ProductPath {
     text: String,
-    ids: Vec<u32>,
+    ids: Arc<[u32]>,
 }
 
 /// A state as far as it is known.
@@ -96,20 +90,15 @@ struct PartialState {
 
 /// Builds states.
 pub(super) struct Explorer<T, S> {
-    tokenizer: T,
-    spellings: S,
+    model: CanonicalModel<T, S>,
     dfa: Dfa,
     around: Surroundings,
     /// The tokens that may stand in the part, with their shapes.
     candidates: Vec<(u32, ShapeId)>,
-    going_on: HashMap<DfaState, Arc<[Edge]>>,
+    going_on: HashMap<DfaState, Arc<[Edges]>>,
     continuations: HashMap<DfaState, Arc<[String]>>,
     pieces: Pieces,
-    /// Whether the model makes tokens of their text.
-    made: HashMap<Box<[u32]>, bool>,
     shapes: Shapes,
-    /// Where the text is cut: by state, shape of the next token, state of the language behind it, and continuation.
-    cuts: HashMap<(u32, ShapeId, DfaState, usize), Arc<[usize]>>,
     numbers: HashMap<Place, u32>,
     found: Vec<PartialState>,
     /// The length in bytes of the longest added token that may stand in the text; 0 if there is none.
@@ -118,13 +107,22 @@ pub(super) struct Explorer<T, S> {
     before_ids: Option<Vec<u32>>,
 }
 
-/// A token that the language goes on with, and the state behind it.
-#[derive(Clone, Copy)]
-struct Edge {
-    id: u32,
+/// Tokens of one shape that the language goes on with, and the state behind them. The pre-tokenizer cuts alike before each of them.
+struct Edges {
     shape: ShapeId,
     then: DfaState,
+    ids: Vec<u32>,
 }
+
+/// A piece in which a token may be the last one.
+struct LastPiece {
+    border: PieceBorder,
+    /// The shape of the text from the piece before on, and of [`BEFORE_PIECES`] characters before that.
+    shape: ShapeId,
+}
+
+/// How many characters before the last two pieces of a text may change where it is cut behind them.
+const BEFORE_PIECES: usize = 2;
 
 impl<T: Deref<Target = Tokenizer>, S: Deref<Target = TokenSpellings>> Explorer<T, S> {
     pub(super) fn new(tokenizer: T, spellings: S, dfa: Dfa, around: Surroundings) -> Self {
@@ -143,19 +141,16 @@ impl<T: Deref<Target = Tokenizer>, S: Deref<Target = TokenSpellings>> Explorer<T
         let place = Place { state: dfa.start(), last: None, shape: 0, open: Vec::new() };
         let way = ProductPath::default();
         let start = PartialState { place: place.clone(), way, is_alive: None, built: None };
-        let (going_on, continuations, made, cuts) = Default::default();
+        let (going_on, continuations) = Default::default();
         Explorer {
-            tokenizer,
-            spellings,
+            model: CanonicalModel::new(tokenizer, spellings),
             dfa,
             around,
             candidates,
             going_on,
             continuations,
             pieces: Pieces::default(),
-            made,
             shapes,
-            cuts,
             numbers: HashMap::from([(place, 0)]),
             found: vec![start],
             longest_added,
@@ -188,19 +183,20 @@ impl<T: Deref<Target = Tokenizer>, S: Deref<Target = TokenSpellings>> Explorer<T
         if let Some(built) = &self.found[number as usize].built {
             return Ok(built.clone());
         }
-        let (mut ids, mut targets) = (Vec::new(), Vec::new());
-        for &edge in &*self.going_on(self.found[number as usize].place.state) {
-            let Some(then) = self.follow(number, edge)? else { continue };
-            if self.is_alive(then)? {
-                ids.push(edge.id);
-                targets.push(then);
+        let mut edges = Vec::new();
+        for same in &*self.going_on(self.found[number as usize].place.state) {
+            for (id, then) in self.targets(number, same)? {
+                if self.is_alive(then)? {
+                    edges.push((id, then));
+                }
             }
         }
+        edges.sort_unstable();
         let ends = self.may_end(number)?;
         let built = ChunkState {
             number,
-            ids: ids.into(),
-            targets: targets.into(),
+            ids: edges.iter().map(|edge| edge.0).collect(),
+            targets: edges.iter().map(|edge| edge.1).collect(),
             ends,
             with_firsts: Mutex::default(),
         };
@@ -214,117 +210,152 @@ impl<T: Deref<Target = Tokenizer>, S: Deref<Target = TokenSpellings>> Explorer<T
         if let Some(known) = self.found[number as usize].is_alive {
             return Ok(known);
         }
-        let mut is_alive = self.may_end(number)?;
-        let edges = self.going_on(self.found[number as usize].place.state);
-        let mut edges = edges.iter();
-        while let Some(edge) = edges.next().filter(|_| !is_alive) {
-            if let Some(then) = self.follow(number, *edge)? {
-                is_alive = self.is_alive(then)?;
-            }
-        }
+        let is_alive = self.may_end(number)? || self.goes_on(number)?;
         self.found[number as usize].is_alive = Some(is_alive);
         Ok(is_alive)
+    }
+
+    /// Returns whether an end can be reached behind one of the next tokens.
+    fn goes_on(&mut self, number: u32) -> Result<bool> {
+        for same in &*self.going_on(self.found[number as usize].place.state) {
+            for (_, then) in self.targets(number, same)? {
+                if self.is_alive(then)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the tokens that the tokenizer may write behind a state, with the states behind them.
+    fn targets(&mut self, number: u32, edges: &Edges) -> Result<Vec<(u32, u32)>> {
+        let mut targets = Vec::new();
+        let mut pieces = Vec::new();
+        for (at, &id) in edges.ids.iter().enumerate() {
+            // Tokens of one shape are cut alike, unless the pre-tokenizer reads characters.
+            if self.longest_added == 0 && (at == 0 || self.pieces.reads_characters) {
+                pieces = self.pieces_behind(number, id, edges)?;
+            }
+            if let Some(place) = self.place_behind(number, id, edges, &pieces)? {
+                targets.push((id, self.number(number, id, place)));
+            }
+        }
+        Ok(targets)
     }
 
     /// Returns whether the part may end in a state.
     fn may_end(&mut self, number: u32) -> Result<bool> {
         let PartialState { place, way, .. } = &self.found[number as usize];
-        if !self.dfa.accepts(place.state) || way.ids.is_empty() {
+        let ids = way.ids.clone();
+        let Some((&last, before)) = ids.split_last().filter(|_| self.dfa.accepts(place.state)) else {
             return Ok(false);
-        }
+        };
         if self.longest_added > 0 {
             return Ok(true);
         }
-        let ids = way.ids.clone();
         let whole = format!("{}{}{}", self.around.before, way.text, self.around.after);
-        let ends = self.pieces.ends(&self.tokenizer, &whole, self.around.adds_space)?;
-        Ok(self.canonical(&ids, &ends).is_some())
+        let ends = self.pieces.ends(&self.model.tokenizer, &whole, self.around.adds_space)?;
+        let before = Before { ids: before, begins: self.around.before.len() };
+        let border = self.model.border(&before, self.model.spellings.bytes(last).len(), &ends);
+        Ok(border.is_some_and(|border| self.model.writes(before.ids, last, &border)))
     }
 
-    /// Returns the state behind a token; `None` if the tokenizer never writes it there.
-    fn follow(&mut self, number: u32, edge: Edge) -> Result<Option<u32>> {
-        let ids = [&self.found[number as usize].way.ids[..], &[edge.id]].concat();
-        let piece = match self.longest_added {
-            0 => self.piece_behind(number, edge, &ids)?,
-            _ => self.is_encoded(number, edge, &ids)?.then_some(Piece::Open),
-        };
-        let Some(piece) = piece else { return Ok(None) };
-        let last = (piece == Piece::Open).then_some(edge.id);
-        let open = self.open_behind(number, edge.id);
-        let before = &self.found[number as usize];
-        let shape = self.shapes.join(before.place.shape, edge.shape);
-        let place = Place { state: edge.then, last, shape, open };
+    /// Returns the place behind a token, in one of these pieces; `None` if the tokenizer never writes it there.
+    fn place_behind(
+        &mut self,
+        number: u32,
+        id: u32,
+        edges: &Edges,
+        pieces: &[LastPiece],
+    ) -> Result<Option<Place>> {
+        let PartialState { place, way, .. } = &self.found[number as usize];
+        let (before, shape) = (way.ids.clone(), place.shape);
+        if self.longest_added > 0 {
+            let (shape, open) = (self.shapes.join(shape, edges.shape), self.open_behind(number, id));
+            let place = Place { state: edges.then, last: Some(id), shape, open };
+            return Ok(self.is_encoded(number, id, &before)?.then_some(place));
+        }
+        let last = pieces.iter().find(|last| self.model.writes(&before, id, &last.border));
+        Ok(last.map(|LastPiece { border, shape }| Place {
+            state: edges.then,
+            last: border.is_open.then_some(id),
+            shape: *shape,
+            open: Vec::new(),
+        }))
+    }
+
+    /// Returns the number of a place behind a token.
+    fn number(&mut self, before: u32, id: u32, place: Place) -> u32 {
         let next = self.found.len() as u32;
-        let then = *self.numbers.entry(place.clone()).or_insert(next);
-        if then == next {
-            let text = String::from_utf8_lossy(self.spellings.bytes(edge.id));
-            let way = ProductPath { text: format!("{}{text}", before.way.text), ids };
+        let number = *self.numbers.entry(place.clone()).or_insert(next);
+        if number == next {
+            let way = &self.found[before as usize].way;
+            let text = format!("{}{}", way.text, String::from_utf8_lossy(self.model.spellings.bytes(id)));
+            let way = ProductPath { text, ids: [&way.ids[..], &[id]].concat().into() };
             self.found.push(PartialState { place, way, is_alive: None, built: None });
         }
-        Ok(Some(then))
+        number
     }
 
-    /// Returns whether a piece ends with a token behind a state, for some way in which the text may go on; `None` if the tokenizer never
-    /// writes it there.
-    fn piece_behind(&mut self, number: u32, edge: Edge, ids: &[u32]) -> Result<Option<Piece>> {
-        let mut found = None;
-        for (at, rest) in self.continuations(edge.then).iter().enumerate() {
-            let ends = self.cut_behind(number, edge, at, rest)?;
-            match self.canonical(ids, &ends) {
-                Some(Piece::Open) => return Ok(Some(Piece::Open)),
-                closed => found = found.or(closed),
+    /// Returns the pieces in which a token may stand behind a state, for each way in which the text may go on; open ones first.
+    fn pieces_behind(&mut self, number: u32, id: u32, edges: &Edges) -> Result<Vec<LastPiece>> {
+        let mut pieces: Vec<LastPiece> = Vec::new();
+        for rest in &*self.continuations(edges.then) {
+            let way = &self.found[number as usize].way;
+            let token = String::from_utf8_lossy(self.model.spellings.bytes(id));
+            let before = Before { ids: &way.ids, begins: self.around.before.len() };
+            let whole = format!("{}{}{token}{rest}", self.around.before, way.text);
+            let ends = self.pieces.ends(&self.model.tokenizer, &whole, self.around.adds_space)?;
+            let Some(border) = self.model.border(&before, token.len(), &ends) else { continue };
+            if pieces.iter().any(|known| known.border == border) {
+                continue;
             }
+            let beside = way.text[..border.from].char_indices().rev().nth(BEFORE_PIECES - 1);
+            let shape = self.shapes.number(&way.text[beside.map_or(0, |first| first.0)..]);
+            pieces.push(LastPiece { border, shape: self.shapes.join(shape, edges.shape) });
         }
-        Ok(found)
+        pieces.sort_by_key(|last| !last.border.is_open);
+        Ok(pieces)
     }
 
     /// Returns whether the encoder writes a token behind a state. Added tokens are matched as whole strings from the left, which pairs
     /// of neighbours do not show, so the whole text is encoded.
-    fn is_encoded(&mut self, number: u32, edge: Edge, ids: &[u32]) -> Result<bool> {
+    fn is_encoded(&mut self, number: u32, id: u32, ids: &[u32]) -> Result<bool> {
         let before = &self.around.before;
         let before_ids = match &mut self.before_ids {
             Some(known) => known,
-            unknown => unknown.insert(self.tokenizer.ids(before)?),
+            unknown => unknown.insert(self.model.tokenizer.ids(before)?),
         };
-        let text = String::from_utf8_lossy(self.spellings.bytes(edge.id));
+        let text = String::from_utf8_lossy(self.model.spellings.bytes(id));
         let way = &self.found[number as usize].way.text;
-        let whole = self.tokenizer.ids(&format!("{before}{way}{text}"))?;
-        Ok(whole.strip_prefix(&before_ids[..]) == Some(ids))
+        let whole = self.model.tokenizer.ids(&format!("{before}{way}{text}"))?;
+        let behind = whole.strip_prefix(&before_ids[..]).and_then(|behind| behind.strip_prefix(ids));
+        Ok(behind == Some(&[id]))
     }
 
     /// Returns the characters behind the last added token with which another one could begin.
     fn open_behind(&self, number: u32, id: u32) -> Vec<u8> {
-        if self.longest_added == 0 || self.spellings.is_added(id) {
+        if self.longest_added == 0 || self.model.spellings.is_added(id) {
             return Vec::new();
         }
         let open = &self.found[number as usize].place.open;
-        last_unmatched(open, self.spellings.bytes(id), self.longest_added)
-    }
-
-    /// Returns where the text is cut if a token follows a state, and then a continuation. Tokens of one shape are cut alike.
-    fn cut_behind(&mut self, number: u32, edge: Edge, at: usize, rest: &str) -> Result<Arc<[usize]>> {
-        let key = (number, edge.shape, edge.then, at);
-        if let Some(known) = self.cuts.get(&key).filter(|_| !self.pieces.reads_characters) {
-            return Ok(known.clone());
-        }
-        let text = String::from_utf8_lossy(self.spellings.bytes(edge.id));
-        let whole = format!("{}{}{text}{rest}", self.around.before, self.found[number as usize].way.text);
-        let ends = self.pieces.ends(&self.tokenizer, &whole, self.around.adds_space)?;
-        self.cuts.insert(key, ends.clone());
-        Ok(ends)
+        last_unmatched(open, self.model.spellings.bytes(id), self.longest_added)
     }
 
     /// Returns the candidates with which the language goes on from a state.
-    fn going_on(&mut self, state: DfaState) -> Arc<[Edge]> {
+    fn going_on(&mut self, state: DfaState) -> Arc<[Edges]> {
         if let Some(known) = self.going_on.get(&state) {
             return known.clone();
         }
-        let mut edges = Vec::new();
+        let mut same: BTreeMap<(ShapeId, DfaState), Vec<u32>> = BTreeMap::new();
         for &(id, shape) in &self.candidates {
-            let then = self.dfa.run(state, self.spellings.bytes(id));
-            edges.extend(then.map(|then| Edge { id, shape, then }));
+            if let Some(then) = self.dfa.run(state, self.model.spellings.bytes(id)) {
+                // Where the pre-tokenizer reads characters, each token is cut for itself.
+                same.entry((shape, then)).or_default().push(id);
+            }
         }
-        let edges: Arc<[Edge]> = edges.into();
+        let edges = same.into_iter().map(|((shape, then), ids)| Edges { shape, then, ids });
+        let edges: Arc<[Edges]> = edges.collect();
         self.going_on.insert(state, edges.clone());
         edges
     }
@@ -348,45 +379,6 @@ impl<T: Deref<Target = Tokenizer>, S: Deref<Target = TokenSpellings>> Explorer<T
         let texts: Arc<[String]> = texts.into();
         self.continuations.insert(state, texts.clone());
         texts
-    }
-
-    /// Returns whether the tokenizer writes these tokens in a text that is cut so, and if so, whether a piece ends with them.
-    fn canonical(&mut self, ids: &[u32], ends: &[usize]) -> Option<Piece> {
-        let begins = self.around.before.len();
-        let mut ends = ends.iter().copied().skip_while(|end| *end <= begins).peekable();
-        // A piece that began before the part is independent of it, because no token crosses that border.
-        let (mut at, mut first) = (begins, 0);
-        for (index, id) in ids.iter().enumerate() {
-            at += self.spellings.bytes(*id).len();
-            match ends.peek() {
-                Some(end) if *end < at => return None,
-                Some(end) if *end == at => {
-                    if !self.makes(&ids[first..=index]) {
-                        return None;
-                    }
-                    ends.next();
-                    first = index + 1;
-                }
-                _ => {}
-            }
-        }
-        let are_made = match &ids[first..] {
-            [] => return Some(Piece::Closed),
-            [one] => self.makes(&[*one]),
-            open => open.windows(2).all(|pair| self.makes(pair)),
-        };
-        are_made.then_some(Piece::Open)
-    }
-
-    /// Returns whether the model makes these tokens of their text.
-    fn makes(&mut self, ids: &[u32]) -> bool {
-        if let Some(known) = self.made.get(ids) {
-            return *known;
-        }
-        let piece: String = ids.iter().map(|id| self.spellings.piece(*id)).collect();
-        let made = self.tokenizer.model_ids(&piece).is_some_and(|made| made == ids);
-        self.made.insert(ids.into(), made);
-        made
     }
 }
 
