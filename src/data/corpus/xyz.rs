@@ -136,8 +136,8 @@ impl Frames<'_> {
         if comment.starts_with(QM9) {
             self.rest_of_qm9()?;
         }
-        let title = title(&comment);
-        let molecule: Arc<str> = match self.items.smiles().or(title) {
+        let title = title(&comment, &self.items);
+        let molecule: Arc<str> = match self.items.smiles().or(title).or(self.items.name()) {
             Some(name) => name.into(),
             None => format!("frame {number}").into(),
         };
@@ -277,9 +277,10 @@ fn items(comment: &str, items: &mut Items) {
     }
 }
 
-/// Returns the comment, if it can be a name: not the properties of an extended XYZ, and not too long.
-fn title(comment: &str) -> Option<&str> {
-    let is_list = comment.contains("Properties=") || comment.contains("Lattice=");
+/// Returns the comment, if it can be a name: not the properties of an extended XYZ, without a name among its values, and not too
+/// long.
+fn title<'c>(comment: &'c str, items: &Items) -> Option<&'c str> {
+    let is_list = comment.contains("Properties=") || comment.contains("Lattice=") || items.name().is_some();
     (!comment.is_empty() && !is_list && comment.chars().count() <= MAX_NAME_CHARS).then_some(comment)
 }
 
@@ -303,6 +304,22 @@ mod tests {
         assert_eq!(names, ["CO", "[Br]", "frame 3", "frame 4"]);
         assert_eq!(&*all.conformers[0].skeleton, "[C]<>[O]<>");
         assert_eq!(all.conformers[0].coordinates, [[0, 0, 1_234], [10_000, -10_000, 20_000]]);
+    }
+
+    #[test]
+    fn a_name_among_the_values_of_a_comment_is_the_name() {
+        let name_of = |comment: &str| -> Option<String> {
+            let mut values = Items::default();
+            items(comment, &mut values);
+            let molecule: Arc<str> = "m".into();
+            let labels =
+                Labels { title: title(comment, &values), items: Some(&values), ..Labels::new(&molecule) };
+            labels.own_names().next().map(str::to_owned)
+        };
+        assert_eq!(name_of("id=\"a 1\" smiles=\"CO\"").as_deref(), Some("a 1"));
+        assert_eq!(name_of("name: b energy: -1.5").as_deref(), Some("b"));
+        assert_eq!(name_of("energy=-1.5").as_deref(), Some("energy=-1.5"));
+        assert_eq!(name_of("methanol").as_deref(), Some("methanol"));
     }
 
     #[test]
