@@ -181,6 +181,21 @@ fn scenes_and_frameworks_are_data_alone() {
     assert_eq!(faults(&mof, json!({"blocks": ["a", "b"]}), text), []);
     assert_eq!(faults(&mof, json!({"n_blocks": 3}), text), [FaultKind::Count]);
     assert_eq!(faults(&mof, json!({"n_blocks": 2}), &text.replace("[1]", "[2]")), [FaultKind::Format]);
+    let atoms = Skeleton::load(&folder.join("geo2seq.json")).unwrap();
+    let text = "C 0.00 0.00° 0.00° C 1.52 1.57° 0.00° O 2.43 1.57° 0.58° ";
+    assert_eq!(faults(&atoms, json!({"species": ["C", "C", "O"]}), text), []);
+    assert_eq!(faults(&atoms, json!({"species": ["C", "O"]}), text.trim_end()), [FaultKind::Composition]);
+    assert_eq!(faults(&atoms, json!({"smiles": "O=C=O"}), "O 0.00 0.00° 3.20°").len(), 2);
+    let fragments = Skeleton::load(&folder.join("frag2seq.json")).unwrap();
+    let text = "CCO 0.00 0.00° 0.00° -0.20* 1.48* 0.33* c1ccccc1 3.21 1.57° -0.44° 2.02* -0.82* -0.34* ";
+    assert_eq!(faults(&fragments, json!({"fragments": ["CCO", "c1ccccc1"]}), text), []);
+    let broken = text.replace("-0.44°", "-0.44");
+    assert_eq!(faults(&fragments, json!({"fragments": ["CCO", "c1ccccc1"]}), &broken)[0], FaultKind::Format);
+    let mesh = Skeleton::load(&folder.join("llama-mesh.json")).unwrap();
+    let text = "v 12 34 56\nv 0 63 10\nv 31 31 31\nf 1 2 3\n";
+    assert_eq!(faults(&mesh, json!({}), text), []);
+    assert_eq!(faults(&mesh, json!({"vertices": 4}), text), [FaultKind::Count]);
+    assert_eq!(faults(&mesh, json!({}), &text.replace("63", "64")), [FaultKind::Range]);
 }
 
 /// Returns a file with one slot `x`, items `atom`, and a text.
