@@ -270,6 +270,18 @@ fn prompts_without_what_a_loop_needs_are_refused() {
         let error = crystal.bind(&data(prompt.clone()), "prompts.jsonl: line 3").unwrap_err().to_string();
         assert!(error.starts_with("prompts.jsonl: line 3: ") && error.contains(part), "{prompt}: {error}");
     }
+    let words = r#"["{x} ", {"each": "atom", "text": "{atom}\n"}]"#;
+    let slot = r#"{"kind": "integer", "low": 0, "high": 9}"#;
+    let count = r#"{"from": "count", "field": "n"}"#;
+    for (sources, part) in [
+        (count.to_owned(), "take the items `atom` from a list"),
+        (format!(r#"[{{"from": "list", "field": "species"}}, {count}]"#), "give it `species`"),
+    ] {
+        let wordless = file(slot, words).replace(r#"{"from": "list", "field": "species"}"#, &sources);
+        let wordless: Skeleton = wordless.parse().unwrap();
+        let error = wordless.bind(&data(json!({"n": 2})), "p").unwrap_err().to_string();
+        assert!(error.contains("has only a number") && error.contains(part), "{error}");
+    }
     let error = built_in("xyz").bind(&data(json!({"smiles": "C("})), "p").unwrap_err().to_string();
     assert!(error.contains("a SMILES that RDKit reads"), "{error}");
 }

@@ -277,8 +277,7 @@ fn items(comment: &str, items: &mut Items) {
     }
 }
 
-/// Returns the comment, if it can be a name: not the properties of an extended XYZ, without a name among its values, and not too
-/// long.
+/// Returns the comment, if it can be a name: no properties of an extended XYZ, no name among its values, and not too long.
 fn title<'c>(comment: &'c str, items: &Items) -> Option<&'c str> {
     let is_list = comment.contains("Properties=") || comment.contains("Lattice=") || items.name().is_some();
     (!comment.is_empty() && !is_list && comment.chars().count() <= MAX_NAME_CHARS).then_some(comment)
@@ -308,18 +307,10 @@ mod tests {
 
     #[test]
     fn a_name_among_the_values_of_a_comment_is_the_name() {
-        let name_of = |comment: &str| -> Option<String> {
-            let mut values = Items::default();
-            items(comment, &mut values);
-            let molecule: Arc<str> = "m".into();
-            let labels =
-                Labels { title: title(comment, &values), items: Some(&values), ..Labels::new(&molecule) };
-            labels.own_names().next().map(str::to_owned)
-        };
-        assert_eq!(name_of("id=\"a 1\" smiles=\"CO\"").as_deref(), Some("a 1"));
-        assert_eq!(name_of("name: b energy: -1.5").as_deref(), Some("b"));
-        assert_eq!(name_of("energy=-1.5").as_deref(), Some("energy=-1.5"));
-        assert_eq!(name_of("methanol").as_deref(), Some("methanol"));
+        for (comment, name) in [("id=\"a 1\" e=-1.5", "a 1"), ("name: b e: -1", "b"), ("e=-1.5", "e=-1.5")] {
+            let read = read_all(&format!("1\n{comment}\nBr 1 2 3\n"));
+            assert_eq!(&*read.conformers[0].molecule, name);
+        }
     }
 
     #[test]
