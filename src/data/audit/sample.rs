@@ -192,7 +192,7 @@ pub fn coordinates(answer: &str, encoding: Encoding) -> Option<Vec<[f64; 3]>> {
 
 /// The largest coordinate of a text, in Å, as of conformers. The squares of larger ones could be infinite, and so the text at no
 /// distance from any reference.
-pub(crate) const FARTHEST: f64 = 99_999.9999;
+pub(crate) const FARTHEST: f64 = 99_999.999_9;
 
 /// Returns a coordinate, or the largest one with its sign.
 pub(super) fn within_reach(angstrom: f64) -> f64 {
