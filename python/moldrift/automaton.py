@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 import moldrift._lib as _lib
 import moldrift.sources as sources
+from moldrift.arguments import prefix_of, smiles_text, token_ids, whole_numbers
 from moldrift.errors import DriftError
 from moldrift.sampling import Sampling
 
@@ -48,7 +49,7 @@ class Automaton:
             precedence over ``dialect``.
         eos_token_id: the id that ends a text; of a list the first id is written. By default the model folder
             decides, then the tokenizer.
-        conformers: the number of conformers in an answer, one after another, each between its tags.
+        conformers: the number of conformers in an answer, 1 to 1,000, one after another, each between its tags.
         opened: whether prompts already end in ``[CONFORMER]``.
 
     Raises:
@@ -68,8 +69,9 @@ class Automaton:
         conformers: int = 1,
         opened: bool = False,
     ) -> None:
-        if conformers < 1:
-            raise ValueError(f"conformers: {conformers}; give 1 or more")
+        (conformers,) = whole_numbers("conformers", conformers, "1 to 1,000")
+        if not 1 <= conformers <= 1000:
+            raise DriftError(f"conformers: {conformers} are not in a text; give 1 to 1,000")
         self.source = sources.read(tokenizer, eos_token_id)
         given = dialect if encoding is None else sources.encoding_name(encoding)
         self.dialect = given or self.source.encoding or "fixed"
@@ -99,11 +101,11 @@ class Automaton:
 
     def token(self, token_id: int) -> str:
         """The text of one token."""
-        return self.source.tokenizer.answer_text([token_id])
+        return self.source.tokenizer.answer_text(prefix_of([token_id], "the text"))
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of an answer's ids, including special tokens."""
-        return self.source.tokenizer.answer_text(list(ids))
+        return self.source.tokenizer.answer_text(prefix_of(ids, "the text"))
 
     def constraint(self, smiles: str) -> _lib.Constraint:
         """The constraint that allows the legal texts of one molecule.
@@ -114,7 +116,7 @@ class Automaton:
         Raises:
             InvalidSmiles: if ``smiles`` is not a SMILES.
         """
-        return self._processor.constraint(smiles)
+        return self._processor.constraint(smiles_text(smiles))
 
     def skeleton(self, smiles: str) -> str:
         """The text of a molecule with empty blocks, in the spelling of the training texts.
@@ -122,7 +124,7 @@ class Automaton:
         Raises:
             InvalidSmiles: if ``smiles`` is not a SMILES.
         """
-        return _lib.skeleton_of(smiles)
+        return _lib.skeleton_of(smiles_text(smiles))
 
     def allowed_ids(self, smiles: str, prefix_ids: Sequence[int] = ()) -> list[int]:
         """The ids that may come next after the beginning of an answer, sorted. After the end of the answer only the
@@ -136,7 +138,7 @@ class Automaton:
             InvalidSmiles: if ``smiles`` is not a SMILES.
             ForbiddenToken: if the ids are not the beginning of a legal text.
         """
-        return self.constraint(smiles).allowed(list(prefix_ids))[1]
+        return self.constraint(smiles).allowed(prefix_of(prefix_ids))[1]
 
     @overload
     def legal(self, smiles: str, ids: Sequence[int]) -> LegalRows: ...
@@ -174,7 +176,7 @@ class Automaton:
         """
         if isinstance(smiles, str):
             return self._processor.legal([smiles], [_completion(ids, 0)], list(self.source.ends))[0]
-        smiles, ids = list(smiles), list(ids)
+        smiles, ids = [smiles_text(one) for one in smiles], list(ids)
         if len(smiles) != len(ids):
             raise DriftError(
                 f"legal: {len(smiles)} SMILES for {len(ids)} completions; give one SMILES for each completion"
@@ -287,14 +289,4 @@ class GeometryAutomaton(Automaton):
 
 def _completion(ids: Any, number: int) -> npt.NDArray[np.int64]:
     """The ids of one completion."""
-    if hasattr(ids, "detach"):  # a tensor on any device
-        ids = ids.detach().cpu().numpy()
-    try:
-        found = np.asarray(ids)
-    except ValueError:  # rows of different lengths
-        found = np.empty((0, 0))
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-        raise DriftError(
-            f"legal: completion {number} is no row of token ids; give integers, and one row for each SMILES"
-        )
-    return np.ascontiguousarray(found, dtype=np.int64)
+    return token_ids(f"legal: completion {number}", ids)

@@ -97,7 +97,7 @@ def write_generations(path: Path, smiles: Sequence[str], texts: Iterable[str], p
 def _files(paths: Paths) -> list[str]:
     """The pickles; in a folder they are sorted by name."""
     files: list[str] = []
-    for path in _paths(paths):
+    for path in _paths("paths", paths):
         folder = FilePath(path)
         if folder.is_dir():
             inside = sorted(str(one) for one in folder.rglob("*") if one.suffix in (".pickle", ".pkl"))

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 import moldrift._lib as _lib
+from moldrift.arguments import is_text, named_fields, numbers, whole_numbers
 from moldrift.errors import DriftError
 from moldrift.reports import Isotopes, OpenStereo, Path, Paths, Progress, _paths, _reading, _smiles, _watched
 from moldrift.scores import Scores
@@ -79,10 +80,10 @@ class Judge:
         encoding: str = "fixed",
         *,
         threshold: float | None = None,
-        thresholds: Iterable[float] | None = None,
-        hits: Iterable[float] = (),
-        at: Iterable[int] = (1, 5, 10),
-        clusters: Iterable[float] = (),
+        thresholds: float | Iterable[float] | None = None,
+        hits: float | Iterable[float] = (),
+        at: int | Iterable[int] = (1, 5, 10),
+        clusters: float | Iterable[float] = (),
         within_texts: bool = False,
         duplicates: float = 0.125,
         reward: Mapping[str, float] | None = None,
@@ -100,16 +101,20 @@ class Judge:
     ) -> None:
         if threshold is not None and thresholds is not None:
             raise DriftError("thresholds: threshold is given too; give one of them")
-        given = [threshold] if threshold is not None else list(thresholds if thresholds is not None else ())
+        angstrom = "lengths in Å"
+        found = threshold if threshold is not None else thresholds if thresholds is not None else ()
+        given = numbers("thresholds", found, angstrom)
+        if reward is not None and not isinstance(reward, Mapping):
+            raise DriftError(f"reward: {reward!r} is no dict; give parts with weights, {{'valid': 1.0}}")
         if thresholds is not None and not given:
             raise DriftError("thresholds: there is none; give some in Å, or leave it out")
         smiles_options = _smiles(smiles_of, property, name_property, name_column, smiles_column, open_stereo)
         options = {
             "reading": _reading(smiles_options, "keep", None, None, encoding),
-            "thresholds": [float(one) for one in given],
-            "hits": [float(one) for one in hits],
-            "at": [int(one) for one in at],
-            "clusters": [float(one) for one in clusters],
+            "thresholds": given,
+            "hits": numbers("hits", hits, angstrom),
+            "at": whole_numbers("at", at, "numbers of texts"),
+            "clusters": numbers("clusters", clusters, angstrom),
             "within_texts": within_texts,
             "duplicates": float(duplicates),
             "conformers": conformers,
@@ -117,7 +122,8 @@ class Judge:
             "max_atoms": max_atoms,
             "isotopes": isotopes,
         }
-        self._judge = _lib.Judge(options)
+        with named_fields():
+            self._judge = _lib.Judge(options)
         self._thresholds = self._judge.thresholds()
         self._has_warned = False
         #: The number of records in files that could not be read.
@@ -128,7 +134,7 @@ class Judge:
         elif references is not None:
             wanted = None if molecules is None else list(molecules)
             with _watched(progress) as watch:
-                self.skipped = self._judge.add_paths(_paths(references), wanted, watch)
+                self.skipped = self._judge.add_paths(_paths("references", references), wanted, watch)
 
     @property
     def thresholds(self) -> Floats:
@@ -152,6 +158,10 @@ class Judge:
         """
         given = [texts] if isinstance(texts, str) else list(texts)
         prompts = [smiles] * len(given) if isinstance(smiles, str) else list(smiles)
+        for place, listed in (("smiles", prompts), ("texts", given)):
+            wrong = next((at for at, one in enumerate(listed) if not is_text(one)), None)
+            if wrong is not None:
+                raise DriftError(f"{place}: {wrong} is {listed[wrong]!r:.40}, no text; give strings")
         arrays = self._judge.score(prompts, given)
         if arrays["warnings"] and not self._has_warned:
             self._has_warned = True

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 import moldrift._lib as _lib
+from moldrift.arguments import is_list_of_prompts
 from moldrift.errors import DriftError, ForbiddenToken
 from moldrift.sampling import Sampling
 from moldrift.sources import TokenizerSource
@@ -57,8 +58,14 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         sampling: Sampling | None = None,
         first_prompt: int = 0,
     ) -> None:
-        if isinstance(smiles, str):
-            raise DriftError(f"smiles: {smiles!r} is one text; give a list with one SMILES for each prompt")
+        if not is_list_of_prompts(smiles):
+            raise DriftError(
+                f"logits processor: {smiles!r} is no list; give a list with one SMILES or record for each prompt"
+            )
+        if sampling is not None and not isinstance(sampling, Sampling):
+            raise DriftError(
+                f"sampling: {sampling!r} is none; give a moldrift.Sampling, such as Sampling.preset('qwen3')"
+            )
         constraints = [molecules.constraint(one) for one in smiles]
         self._set_up(molecules.source, constraints, sampling, first_prompt)
 

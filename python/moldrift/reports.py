@@ -15,6 +15,8 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, Literal, TypeAlias, overload
 
 import moldrift._lib as _lib
+from moldrift.arguments import is_text, json_text, named_fields, numbers, whole_numbers
+from moldrift.errors import DriftError
 from moldrift.progress import ProgressCallback, shown_on_terminal
 from moldrift.sources import EncodingLike, encoding_name
 from moldrift.text_rows import Text, is_rows, records, records_of_rows
@@ -82,7 +84,7 @@ def fit(
     tokenizer: TokenizerLike | Sequence[TokenizerLike] = (),
     *,
     dialect: ZerosOrAuto = "auto",
-    candidates: Iterable[str] = (),
+    candidates: str | Iterable[str] = (),
     tolerance: float = 1e-3,
     weights: tuple[float, float, float] | None = None,
     classes: bool = True,
@@ -146,14 +148,14 @@ def fit(
     >>> row["placeholder"], row["free_tokens"], round(row["truncated_blocks"], 3)
     ('0.0000,0.0000,0.0000', 20, 0.501)
     """
-    several = isinstance(tokenizer, Sequence) and not isinstance(tokenizer, str)
+    several = isinstance(tokenizer, Sequence) and not isinstance(tokenizer, str | bytes)
     tokenizers: Sequence[TokenizerLike] = tokenizer if several else (tokenizer,)  # type: ignore[assignment]
     smiles_options = _smiles(smiles_of, property, name_property, name_column, smiles_column, open_stereo)
     options = {
-        "corpus": _paths(corpus),
+        "corpus": _paths("corpus", corpus),
         "tokenizers": [tokenizer_source(one) for one in tokenizers],
         "dialect": dialect,
-        "candidates": list(candidates),
+        "candidates": [candidates] if isinstance(candidates, str) else list(candidates),
         "tolerance": tolerance,
         "weights": weights,
         "seed": seed,
@@ -207,7 +209,7 @@ def mine(
     """
     smiles_options = _smiles(smiles_of, property, name_property, name_column, smiles_column, open_stereo)
     options = {
-        "inputs": _paths(inputs),
+        "inputs": _paths("inputs", inputs),
         "output": output,
         "check": check,
         "list": list,
@@ -261,14 +263,14 @@ def encode(
     """
     smiles_options = _smiles(smiles_of, property, name_property, name_column, smiles_column, open_stereo)
     options = {
-        "inputs": _paths(inputs),
+        "inputs": _paths("inputs", inputs),
         "output": output,
         "reading": _reading(smiles_options, frame, decimals, separator, encoding, where),
         "input_encoding": _named(input_encoding),
         "out_of_range": out_of_range,
         "drop": [drop] if isinstance(drop, str) else list(drop),
     }
-    with _watched(progress) as watch:
+    with _watched(progress) as watch, named_fields():
         document, lines = _lib.encode(options, watch)
     report = Report(json.loads(document))
     if lines is not None:
@@ -285,10 +287,10 @@ def audit(
     tokenizer: TokenizerLike | None = None,
     placeholder: str = PLACEHOLDER,
     references: Paths = (),
-    thresholds: Iterable[float] = (),
-    hits: Iterable[float] = (),
-    at: Iterable[int] = (1, 5, 10),
-    clusters: Iterable[float] = (),
+    thresholds: float | Iterable[float] = (),
+    hits: float | Iterable[float] = (),
+    at: int | Iterable[int] = (1, 5, 10),
+    clusters: float | Iterable[float] = (),
     passing: Literal["drift", "3dmolgen"] = "drift",
     missing: Missing = "zero",
     pool: bool = False,
@@ -311,7 +313,8 @@ def audit(
         texts: files of generated texts (3DMolGen's smoke reports and pickles, JSON Lines, CSV, plain text),
             or records in memory: dicts like ``{"smiles": prompt, "text": generated text}``, optionally with
             ``"lp"`` to distinguish groups. Or lists of texts by the label of their row, such as
-            ``{"plain": texts, "grammar": other_texts}``: strings with ``smiles``, or records.
+            ``{"plain": texts, "grammar": other_texts}``: strings with ``smiles``, or records. A DataFrame of pandas
+            is a list of records.
         smiles: the molecules of texts that are strings: of a row as many texts as SMILES, or K for each, one molecule
             after the other, as ``generate`` of transformers returns them.
         dialect: how numbers should be written; ``auto`` uses the model's recipe, else the texts, else the
@@ -368,11 +371,11 @@ def audit(
             "model": model,
             "tokenizer": None if tokenizer is None else tokenizer_source(tokenizer),
             "placeholder": placeholder,
-            "references": _paths(references),
-            "thresholds": [float(one) for one in thresholds],
-            "hits": [float(one) for one in hits],
-            "at": [int(one) for one in at],
-            "clusters": [float(one) for one in clusters],
+            "references": _paths("references", references),
+            "thresholds": numbers("thresholds", thresholds, "lengths in Å"),
+            "hits": numbers("hits", hits, "lengths in Å"),
+            "at": whole_numbers("at", at, "numbers of texts"),
+            "clusters": numbers("clusters", clusters, "lengths in Å"),
             "passing": passing,
             "missing": missing,
             "pool": pool,
@@ -468,7 +471,7 @@ def train_tokenizer(
         "fewest_decimals": fewest_decimals,
         "compare": compare,
         "reuse": reuse if reuse is None or isinstance(reuse, str) else [str(token) for token in reuse],
-        "corpus": _paths(corpus),
+        "corpus": _paths("corpus", corpus),
         "model": model,
         "seed": seed,
         "reading": _reading(smiles_options, frame, decimals, None, encoding, where),
@@ -509,7 +512,9 @@ def inspect(
     >>> report.blocks
     [{'text': '4.0182,1.0374,-0.0007', 'free': 20, 'placeholder_free': 20, 'drift': 0}]
     """
-    given = [texts] if isinstance(texts, str) else list(texts)
+    given = [texts] if isinstance(texts, str) or not isinstance(texts, Iterable) else list(texts)
+    if any(not is_text(text) for text in given):
+        raise DriftError(f"texts: {given!r:.60} is no text; give one or several")
     reports = [
         Report(report) for report in json.loads(_lib.inspect(given, tokenizer_source(tokenizer), placeholder))
     ]
@@ -519,7 +524,7 @@ def inspect(
 def _report(
     run: Callable[[dict[str, Any], ProgressCallback | None], str], options: dict[str, Any], progress: Progress
 ) -> Report:
-    with _watched(progress) as watch:
+    with _watched(progress) as watch, named_fields():
         return Report(json.loads(run(options, watch)))
 
 
@@ -533,11 +538,37 @@ def _watched(progress: Progress) -> Iterator[ProgressCallback | None]:
         yield progress or None
 
 
-def _paths(paths: Paths) -> list[str]:
-    """One path or several, as strings."""
+def _paths(place: str, paths: Any) -> list[str]:
+    """One path or several, as strings.
+
+    Raises:
+        DriftError: if there is something else among them: a generated text, a mapping, or nothing.
+    """
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
-    return [os.fspath(path) for path in paths]
+    if not isinstance(paths, Iterable) or isinstance(paths, bytes | Mapping):
+        raise DriftError(f"{place}: {paths!r:.60} is no path; give files and folders")
+    given = list(paths)
+    for one in given:
+        if not isinstance(one, str | os.PathLike):
+            raise DriftError(f"{place}: {one!r:.60} is no path; give files and folders")
+        if isinstance(one, str) and _is_enriched(one):
+            raise DriftError(
+                f"{place}: {one!r:.60} is a text, not a path; {_IN_MEMORY.get(place, 'give files')}"
+            )
+    return [os.fspath(path) for path in given]
+
+
+#: What to give in place of a text.
+_IN_MEMORY = {
+    "texts": "give its molecule too, with smiles= or as a record {'smiles': …, 'text': …}",
+    "references": "give files, or take moldrift.Judge, which has references in memory",
+}
+
+
+def _is_enriched(text: str) -> bool:
+    """Whether a text has an atom with a block, and is no file."""
+    return "]<" in text and not os.path.exists(text)
 
 
 def _reading(
@@ -588,19 +619,29 @@ def _given(texts: Any, smiles: str | Iterable[str] | None, row_field: str) -> An
 
 
 @contextmanager
-def _as_files(texts: Path | Mapping[str, Any] | Iterable[Path | Mapping[str, Any]]) -> Iterator[list[str]]:
+def _as_files(texts: Any) -> Iterator[list[str]]:
     """The paths, and one temporary file with the records in memory."""
-    given = [texts] if isinstance(texts, str | os.PathLike | Mapping) else list(texts)
+    if hasattr(texts, "to_dict") and hasattr(
+        texts, "notna"
+    ):  # a DataFrame of pandas, with NaN for what is missing
+        texts = texts.astype(object).where(texts.notna(), None).to_dict("records")
+    one = isinstance(texts, str | os.PathLike | Mapping) or not isinstance(texts, Iterable)
+    given = [texts] if one else list(texts)
+    if not given:
+        raise DriftError("texts: there is none; give records, texts with smiles=, or files")
     records = [record for record in given if isinstance(record, Mapping)]
-    files = _paths(path for path in given if not isinstance(path, Mapping))
+    files = _paths("texts", [path for path in given if not isinstance(path, Mapping)])
     if not records:
         yield files
         return
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "records.jsonl")
         with open(path, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(dict(record)) + "\n" for record in records)
-        yield [*files, path]
+            file.writelines(json_text("texts", dict(record)) + "\n" for record in records)
+        try:
+            yield [*files, path]
+        except DriftError as error:
+            raise type(error)(str(error).replace(path, "the records in memory")) from error
 
 
 def _flat(entry: Any, before: str = "", lists: bool = False) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from moldrift.arguments import numbers, whole_numbers
 from moldrift.errors import DriftError
 from moldrift.scores import Completion, Scores
 
@@ -101,10 +102,15 @@ class FBeta:
     gate: str | Callable[[Completion], Bools] = "passed"
 
     def __post_init__(self) -> None:
-        if self.target < 1:
+        (target,) = whole_numbers("target", self.target, "1 or more")
+        if target < 1:
             raise DriftError(f"target: {self.target} conformers cannot be aimed at; give 1 or more")
         if not self.sigma > 0:
             raise DriftError(f"sigma: {self.sigma} is no length; give Å above 0")
+        for name in ("delta", "beta", "gamma", "duplicates", "bonus", "sigma"):
+            (value,) = numbers(name, getattr(self, name), "a number, 0 or more")
+            if not 0 <= value < float("inf"):
+                raise DriftError(f"{name}: {value} is no finite number of 0 or more; give one")
 
     def __call__(self, completion: Completion) -> float:
         return self.terms(completion)["reward"]

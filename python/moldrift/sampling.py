@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import moldrift._lib as _lib
+from moldrift.arguments import whole_numbers
+from moldrift.errors import DriftError
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Sampling:
     top_p: float | None = None
     min_p: float | None = None
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in (("top_k", self.top_k), ("seed", self.seed)):
+            if value is not None and min(whole_numbers(name, value, "0 or more")) < 0:
+                raise DriftError(f"{name}: {value} is below 0; give 0 or more")
 
     @classmethod
     def preset(cls, name: str, seed: int = 0) -> Sampling:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import moldrift._lib as _lib
+from moldrift.arguments import json_text, prefix_of
 from moldrift.errors import DriftError
 from moldrift.sampling import Sampling
 from moldrift.sources import read
@@ -55,7 +55,10 @@ class SkeletonAutomaton:
         begun: str = "",
     ) -> None:
         self.source = read(tokenizer, eos_token_id)
-        content = json.dumps(dict(skeleton)) if isinstance(skeleton, Mapping) else os.fspath(skeleton)
+        is_content = isinstance(skeleton, Mapping)
+        if not is_content and not isinstance(skeleton, str | os.PathLike):
+            raise DriftError(f"skeleton: {skeleton!r} is none; give a name, a path or the content of a file")
+        content = json_text("skeleton", dict(skeleton)) if is_content else os.fspath(skeleton)
         self._automaton = _lib.SkeletonAutomaton(self.source.tokenizer, content, self.source.eos, begun)
 
     @property
@@ -70,11 +73,11 @@ class SkeletonAutomaton:
 
     def token(self, token_id: int) -> str:
         """The text of one token."""
-        return self.source.tokenizer.text([token_id])
+        return self.source.tokenizer.text(prefix_of([token_id], "the text"))
 
     def text(self, ids: Sequence[int]) -> str:
         """The text of ids, including special tokens."""
-        return self.source.tokenizer.text(list(ids))
+        return self.source.tokenizer.text(prefix_of(ids, "the text"))
 
     def ids(self, text: str) -> list[int]:
         """The ids of a text that is tokenized by itself, without special tokens around it."""
@@ -115,7 +118,7 @@ class SkeletonAutomaton:
             DriftError: if the prompt lacks what the skeleton needs.
             ForbiddenToken: if the ids are not the beginning of a text of the skeleton.
         """
-        kind, ids = self.constraint(prompt).allowed(list(prefix_ids))
+        kind, ids = self.constraint(prompt).allowed(prefix_of(prefix_ids))
         if kind == "only":
             return ids
         forbidden = set(ids)
@@ -170,9 +173,5 @@ def _record(prompt: Mapping[str, Any]) -> tuple[str, str | None]:
         raise DriftError(
             f"prompt: {prompt!r} is no record; give the data of the skeleton, {{'formula': 'NaCl'}}"
         )
-    try:
-        record = json.dumps(dict(prompt))
-    except (TypeError, ValueError) as error:
-        raise DriftError(f"prompt: is no JSON: {error}; give texts, numbers, lists and dicts") from error
     text = prompt.get("prompt")
-    return record, text if isinstance(text, str) else None
+    return json_text("prompt", dict(prompt)), text if isinstance(text, str) else None

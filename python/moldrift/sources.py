@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import moldrift._lib as _lib
+from moldrift.arguments import json_text, whole_numbers
 from moldrift.errors import DriftError, TokenizerRefused
 from moldrift.tokenizers import tokenizer_json
 
@@ -21,7 +22,9 @@ EncodingLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
 def encoding_name(encoding: EncodingLike) -> str:
     """An encoding in the form that drift reads: its name, its path, or JSON."""
     if isinstance(encoding, Mapping):
-        return json.dumps(dict(encoding))
+        return json_text("encoding", dict(encoding))
+    if not isinstance(encoding, str | os.PathLike):
+        raise DriftError(f"encoding: {encoding!r} is none; give a name, a path or the content of a file")
     return os.fspath(encoding)
 
 
@@ -76,7 +79,10 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
             getattr(tokenizer, name, None) for name in ("eos_token_id", "bos_token_id", "pad_token_id")
         ]
         config = None
-    ends = _ids(eos_token_id) or _ends_of_folder(folder)
+    ends = _ids(eos_token_id)
+    if eos_token_id is not None and not ends:
+        raise DriftError("eos_token_id: names no token; give an id, or leave it out")
+    ends = ends or _ends_of_folder(folder)
     if not ends and specials[0] is not None:
         ends = [specials[0]]
     if not ends:
@@ -122,9 +128,8 @@ def _json(folder: Path | None, name: str) -> dict[str, Any]:
 
 def _ids(value: Any) -> list[int]:
     """One id, a list of ids, or None, as a list."""
-    if value is None:
-        return []
-    return [int(one) for one in value] if isinstance(value, (list, tuple)) else [int(value)]
+    needed = "the id of a token, such as tokenizer.eos_token_id, or a list of ids"
+    return [] if value is None else whole_numbers("eos_token_id", value, needed)
 
 
 def _ends_of_folder(folder: Path | None) -> list[int]:

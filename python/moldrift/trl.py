@@ -22,6 +22,7 @@ import types
 import warnings
 from collections.abc import Callable, Sequence
 from importlib import metadata
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -343,14 +344,21 @@ def judge_reward(
     """
 
     def judged(prompts: list[str], completion_ids: list[list[int]], **_others: Any) -> list[float]:
-        eos = automaton.eos_token_id
-        texts = [automaton.text([one for one in ids if one != eos]) for ids in completion_ids]
+        texts = [automaton.text(_without_end(ids, automaton)) for ids in completion_ids]
         scores = judge.score([smiles_of(one) for one in prompts], texts)
         found = _valid_and_near(scores, near) if reward is None else reward(scores)
         return [float(one) for one in found]
 
     judged.__name__ = "judge"
     return judged
+
+
+def _without_end(ids: Sequence[int], automaton: Automaton) -> list[int]:
+    """The ids before the end of text, and the end itself if it is the tag that closes a conformer."""
+    end = automaton.eos_token_id
+    kept = list(takewhile(lambda one: one != end, ids))
+    is_tag = end == automaton.source.tokenizer.id_of("[/CONFORMER]")
+    return [*kept, end] if is_tag and len(kept) < len(ids) else kept
 
 
 def _valid_and_near(scores: Any, near: float) -> list[float]:

@@ -72,7 +72,7 @@ def test_answers_of_several_conformers_follow_one_another(name: str) -> None:
     opened = moldrift.Automaton(name, eos_token_id=0, opened=True)
     assert opened.text(random_text(opened, "CO", 1)).startswith("[C]<")
     assert moldrift.export_grammar(two, "CO") != moldrift.export_grammar(name, "CO", eos_token_id=0)
-    with pytest.raises(ValueError, match="give 1 or more"):
+    with pytest.raises(ValueError, match="give 1 to 1,000"):
         moldrift.Automaton(name, conformers=0)
 
 

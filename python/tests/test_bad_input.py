@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from generation import REPOSITORY, Model, model_folder
 
@@ -64,6 +65,141 @@ def test_options_that_do_not_exist(tmp_path: Path) -> None:
         with pytest.raises(moldrift.DriftError) as error:
             make()
         assert expected in line(error)
+
+
+ETHANOL = "[C]<-1.2000,-0.2000,0.0000>[C]<0.0000,0.5500,0.0000>[O]<1.1700,-0.3000,0.0000>"
+RECORD = {"smiles": "CCO", "text": f"[CONFORMER]{ETHANOL}[/CONFORMER]"}
+
+
+@pytest.mark.parametrize("given", ["<|endoftext|>", 3.7, True, [None], [], object()])
+def test_an_end_of_text_that_is_no_id(given: Any) -> None:
+    with pytest.raises(moldrift.DriftError, match="eos_token_id: ") as error:
+        moldrift.Automaton("qwen-like", eos_token_id=given)
+    line(error)
+
+
+@pytest.mark.parametrize("given", [1542, np.int64(1542), [1542, 1543], np.array([1542, 1543]), (1542,)])
+def test_an_end_of_text_in_any_form(given: Any) -> None:
+    assert moldrift.Automaton("qwen-like", eos_token_id=given).eos_token_id == 1542
+
+
+@pytest.mark.parametrize("given", ["2", 1.5, 0, 1001, 2**70, None])
+def test_a_number_of_conformers_that_is_none(given: Any) -> None:
+    with pytest.raises(moldrift.DriftError, match="conformers: .*give 1 to 1,000") as error:
+        moldrift.Automaton("qwen-like", conformers=given)
+    line(error)
+
+
+@pytest.mark.parametrize("ids", ["abc", None, [None], [[1, 2]], [1.0], [True], [-100], [2**40]])
+def test_ids_that_are_none(ids: Any) -> None:
+    automaton, crystals = (
+        moldrift.Automaton("qwen-like"),
+        moldrift.SkeletonAutomaton("qwen-like", "crystal-text"),
+    )
+    for use in (
+        lambda: automaton.allowed_ids("CO", ids),
+        lambda: automaton.text(ids),
+        lambda: crystals.allowed_ids({"formula": "NaCl"}, ids),
+        lambda: crystals.text(ids),
+    ):
+        with pytest.raises(moldrift.DriftError, match=r"row of token ids|is no id") as error:
+            use()
+        line(error)
+
+
+@pytest.mark.parametrize("smiles", [None, b"CO", 7, {"smiles": "CO"}, "C\ud800"])
+def test_a_smiles_that_is_no_text(smiles: Any) -> None:
+    automaton = moldrift.Automaton("qwen-like")
+    for use in (automaton.constraint, automaton.skeleton, lambda one: automaton.logits_processor([one])):
+        with pytest.raises(moldrift.InvalidSmiles, match="give a SMILES") as error:
+            use(smiles)
+        line(error)
+
+
+def test_one_prompt_in_place_of_a_list() -> None:
+    crystals = moldrift.SkeletonAutomaton("qwen-like", "crystal-text")
+    for given in ({"formula": "NaCl"}, "NaCl", None):
+        with pytest.raises(moldrift.DriftError, match="give a list") as error:
+            crystals.logits_processor(given)  # type: ignore[arg-type]
+        line(error)
+    with pytest.raises(moldrift.DriftError, match=r"Sampling\.preset") as error:
+        crystals.logits_processor([{"formula": "NaCl"}], sampling="qwen3")  # type: ignore[arg-type]
+    line(error)
+
+
+def test_numpy_in_records_and_what_is_no_json() -> None:
+    crystals = moldrift.SkeletonAutomaton("qwen-like", "crystal-text")
+    plain = crystals.constraint({"formula": {"Na": 2}}).allowed([])
+    assert crystals.constraint({"formula": {"Na": np.int64(2)}}).allowed([]) == plain
+    assert moldrift.audit([RECORD | {"n": np.int64(3)}]).total["passed"] == 1
+    loop: dict[str, Any] = {"formula": "NaCl"}
+    loop["x"] = loop
+    for wrong in (loop, {"formula": "NaCl", "x": object()}, {"formula": "NaCl", "x": float("nan")}):
+        with pytest.raises(moldrift.DriftError, match="is no JSON") as error:
+            crystals.constraint(wrong)
+        line(error)
+    for made in (None, b"crystal-text", ["crystal-text"]):
+        with pytest.raises(moldrift.DriftError, match="skeleton: ") as error:
+            moldrift.SkeletonAutomaton("qwen-like", made)  # type: ignore[arg-type]
+        line(error)
+    with pytest.raises(moldrift.DriftError, match="encoding: ") as error:
+        moldrift.Automaton("qwen-like", encoding=3)  # type: ignore[arg-type]
+    line(error)
+
+
+def test_functions_name_the_argument_at_fault() -> None:
+    any_of: Any = moldrift
+    for make, expected in (
+        (lambda: any_of.audit([]), "texts: there is none"),
+        (lambda: any_of.audit(None), "texts: None"),
+        (lambda: any_of.audit(RECORD["text"]), "smiles="),
+        (lambda: any_of.audit([RECORD["text"], RECORD]), "smiles="),
+        (lambda: any_of.audit([RECORD], references={"CCO": [ETHANOL]}), "references: "),
+        (lambda: any_of.audit([RECORD], references=[ETHANOL]), "moldrift.Judge"),
+        (lambda: any_of.audit([{"smiles": "CCO"}]), "the records in memory: contains no text"),
+        (lambda: any_of.audit([RECORD], thresholds="x"), "thresholds: 'x'"),
+        (lambda: any_of.audit([RECORD], row_field=None), "row_field: "),
+        (lambda: any_of.mine(None), "inputs: None"),
+        (lambda: any_of.fit(tokenizer="qwen-like", seed=-1), "seed: "),
+        (lambda: any_of.fit(tokenizer="qwen-like", weights=(1, 2)), "weights: "),
+        (lambda: any_of.inspect(None), "texts: "),
+        (lambda: any_of.Judge(max_atoms=-1), "max_atoms: "),
+        (lambda: any_of.Judge(at=[1.5]), "at: "),
+        (lambda: any_of.Judge(reward="valid"), "reward: "),
+        (lambda: any_of.Judge({"CCO": [ETHANOL]}).score("CCO", [None]), "texts: 0"),
+        (lambda: any_of.Judge({"CCO": [ETHANOL]}).score("CCO", [ETHANOL + "\ud800"]), "texts: 0"),
+        (lambda: any_of.FBeta(beta=float("nan")), "beta: "),
+        (lambda: any_of.FBeta(target=1.5), "target: "),
+        (lambda: any_of.Sampling(top_k=-1), "top_k: "),
+        (lambda: any_of.Sampling(seed="1"), "seed: "),
+    ):
+        with pytest.raises(moldrift.DriftError) as error:
+            make()
+        assert expected in line(error)
+    assert any_of.Judge(thresholds=0.5).thresholds.tolist() == [0.5]
+    assert any_of.Judge().score("CCO", ETHANOL).reward.tolist() == [0.0]
+    assert not np.signbit(any_of.Judge().score("CCO", ETHANOL).reward[0])
+
+
+def test_a_frame_of_pandas_is_a_list_of_records() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([RECORD | {"seconds": 0.5}, RECORD])
+    assert moldrift.audit(frame).total["passed"] == 2
+
+
+def test_numbers_without_end_are_far_away() -> None:
+    """Digits to infinity were at no distance from any reference."""
+    judge = moldrift.Judge({"CCO": [ETHANOL]}, reward={"hit": 1.0, "coverage": 1.0, "rmsd": 1.0})
+    for digits in (6, 40, 160, 400):
+        scores = judge.score("CCO", ETHANOL.replace("1.1700", "9" * digits + ".0000"))
+        assert scores.rmsd_to_nearest[0] > 1e4
+        assert np.isfinite(scores.bond_error).all()
+        assert scores.reward.tolist() == [0.0]
+        assert not scores.valid[0]
+    for far in (1e5, 1e300, np.inf, np.nan):
+        with pytest.raises(moldrift.DriftError, match="no number up to 99999.9999") as error:
+            moldrift.Judge({"CCO": np.array([[0.0, 0.0, 0.0], [far, 0.0, 0.0], [2.0, 0.0, 0.0]])})
+        line(error)
 
 
 def test_settings_that_are_not_json(tmp_path: Path) -> None:

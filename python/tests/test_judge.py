@@ -164,7 +164,7 @@ def test_several_conformers_of_one_text() -> None:
         (lambda: Judge({"CCN": ETHANOL}), "references of CCN, 0: is another molecule: CCO"),
         (
             lambda: Judge({"CCO": np.full((1, 3, 3), np.nan)}),
-            "references of CCO, 0: atom 0 has a coordinate that is not",
+            "references of CCO, 0: atom 0 has a coordinate that is no",
         ),
         (lambda: Judge({"CCO": POINTS[:2]}), "has 2 atoms, and the SMILES writes 3"),
         (lambda: Judge({"CCO": POINTS[:, :2]}), "give .conformers, heavy atoms, 3."),

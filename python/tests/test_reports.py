@@ -374,8 +374,8 @@ BAD: list[tuple[str, Callable[[Path], object], str]] = [
         "there is no folder",
     ),
     ("audit, no file", lambda folder: moldrift.audit(folder / "none"), "none: No such file or directory"),
-    ("audit, a model", lambda folder: moldrift.audit([], model=folder / "none"), "is no folder"),
-    ("audit, a placeholder", lambda _: moldrift.audit([], placeholder="0,0"), "‘placeholder’:"),
+    ("audit, a model", lambda folder: moldrift.audit([{"text": ""}], model=folder / "none"), "is no folder"),
+    ("audit, a placeholder", lambda _: moldrift.audit([{"text": ""}], placeholder="0,0"), "‘placeholder’:"),
     (
         "a goal",
         lambda folder: moldrift.train_tokenizer("qwen-like", output=folder / "a"),

@@ -310,6 +310,21 @@ def test_rewards_of_a_judge() -> None:
     assert own(**named) == [1.0, 1.0, 0.0]
 
 
+@pytest.mark.parametrize("end", ["<|endoftext|>", "[/CONFORMER]"])
+def test_the_tag_that_ends_a_text_is_a_part_of_it(end: str) -> None:
+    ethanol = "[C]<-1.2000,-0.2000,0.0000>[C]<0.0000,0.5500,0.0000>[O]<1.1700,-0.3000,0.0000>"
+    tokenizer = automaton().source.tokenizer
+    eos = tokenizer.id_of(end)
+    ended = moldrift.Automaton(QWEN, eos_token_id=[eos, tokenizer.id_of("<|endoftext|>")])
+    answer = tokenizer.answer_ids(f"[CONFORMER]{ethanol}[/CONFORMER]")
+    if answer[-1] != eos:
+        answer.append(eos)
+    reward = constrained.judge_reward(moldrift.Judge({"CCO": [ethanol]}), ended)
+    completions = [answer, [*answer, eos, eos], answer[:-2]]
+    found = reward(prompts=["[SMILES]CCO[/SMILES]"] * 3, completion_ids=completions)
+    assert found == pytest.approx([2.0, 2.0, 0.0])
+
+
 def test_bad_input(tmp_path: Path) -> None:
     with pytest.raises(moldrift.DriftError, match="smiles_of=") as error:
         constrained.smiles_of_prompt("CCO")

@@ -7,6 +7,7 @@ use super::fields::Fields;
 use super::format::{counted, or_dash, percent, signed, thousands};
 use super::table::Table;
 use drift_core::constraint::skeleton::PartTokens;
+use drift_core::error::shortened_end;
 use drift_core::skeleton::FaultKind;
 use drift_data::audit::skeletons::{
     CLOSE_ANGSTROM, DISTANCE_QUANTILES, RowGeometry, SkeletonExample, SkeletonReport,
@@ -19,6 +20,9 @@ pub fn skeleton_tables(report: &SkeletonReport) -> Vec<Table> {
         [Some(rows(report)), geometry(report), distances(report), comparisons(report), examples(report)];
     tables.into_iter().flatten().collect()
 }
+
+/// The most characters of a part or line that a table of tokens shows.
+const SHOWN_CHARACTERS: usize = 48;
 
 /// The most parts and prompts that a table of tokens lists.
 const MOST_LISTED: usize = 40;
@@ -44,7 +48,8 @@ fn listed(title: String, column: &str, parts: &[PartTokens]) -> Table {
             (false, true) => "varies",
             (false, false) => "",
         };
-        table.row([part.part.escape_debug().to_string(), token_range(part.tokens), what.to_owned()]);
+        let shown = shortened_end(&part.part.escape_debug().to_string(), SHOWN_CHARACTERS);
+        table.row([shown, token_range(part.tokens), what.to_owned()]);
     }
     if parts.len() > MOST_LISTED {
         table.note(format!("{} more {column}s", parts.len() - MOST_LISTED));

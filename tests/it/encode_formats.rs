@@ -114,6 +114,32 @@ fn msgpack(smiles: &str) -> Vec<u8> {
 }
 
 #[test]
+fn rows_of_text_keep_their_names() {
+    let folder = Folder::new();
+    let block = |x: &str| format!("[C]<{x},0.0000,0.0000>");
+    let csv = format!("name,enriched_text\nfirst,\"{}\"\n,\"{}\"\n", block("0.1000"), block("0.2000"));
+    let rows = [
+        serde_json::json!({"name": "n", "id": 7, "text": block("0.3000")}),
+        serde_json::json!({"name": "fourth", "text": block("0.3000")}),
+        serde_json::json!({"text": block("0.4000")}),
+    ];
+    let lines: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    let numbered = format!("{}\n", block("0.5000"));
+    for (name, content, ids) in [
+        ("a.csv", csv, &["first", "1"][..]),
+        ("b.jsonl", lines, &["7", "fourth", "2"]),
+        ("c.txt", numbered, &["0"]),
+    ] {
+        let file = folder.file(name, content);
+        for drop in [&[][..], &["--drop", "coincident-atoms"]] {
+            let (rows, _) = encode(&file, drop);
+            let found: Vec<&str> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
+            assert_eq!(found, ids, "{name} {drop:?}");
+        }
+    }
+}
+
+#[test]
 fn bonds_are_perceived_where_a_file_has_none() {
     let folder = Folder::new();
     let (rows, _) = encode(&folder.file("m.xyz", xyz("CO", |_, place| place)), &[]);

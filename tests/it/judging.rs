@@ -277,7 +277,7 @@ fn bad_input_is_refused_in_one_line() {
         judge.add_conformers("CO", None, one(vec![[0.0; 3], [f64::NAN, 0.0, 0.0]])),
         "atom 1 has a coordinate",
     );
-    refused(judge.add_conformers("CO", None, one(vec![[f64::INFINITY; 3], [0.0; 3]])), "not finite");
+    refused(judge.add_conformers("CO", None, one(vec![[f64::INFINITY; 3], [0.0; 3]])), "no number up to");
     refused(judge.add_conformers("CO", None, one(vec![[0.0; 3]; 3])), "has 3 atoms, and the SMILES writes 2");
     refused(judge.add_conformers("CO", Some("CN"), one(vec![[0.0; 3]; 2])), "is another molecule: CN");
     refused(judge.score(&["CO"], &[], &job).map(drop), "1 SMILES and 0 texts");

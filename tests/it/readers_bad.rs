@@ -55,7 +55,7 @@ fn what_cannot_be_a_corpus_is_refused() {
         (b"".to_vec(), "the file is empty; drift reads JSONL"),
         (gzip(b""), "the file is empty"),
         (b"smiles,n\nC,1\n".to_vec(), "is a table without a column of texts; its columns are `smiles`, `n`"),
-        (b"{\n  \"smiles\": \"C\"\n}\n".to_vec(), "unknown content"),
+        (b"{\n  \"smiles\": \"C\"\n}\n".to_vec(), "is one JSON document, not JSON Lines"),
         (gzip(&gzip(ROW.as_bytes())), "unknown content"),
         (b"{}\n{}\n".to_vec(), "no conformer could be read: 2 records skipped, first: line 1: no field"),
         (b"[C]<1,2>".to_vec(), "no conformer could be read: 1 record skipped, first: line 1: byte 4"),

@@ -77,6 +77,29 @@ fn texts_are_judged_by_the_data_of_their_prompts() {
 }
 
 #[test]
+fn an_array_holds_records_and_a_file_may_end_with_its_line() {
+    let folder = folder();
+    let whole =
+        "audit array.json one.txt --skeleton crystal.json --prompts one.jsonl --json --row-field file";
+    let text = |text: &str| json!({"prompt": "salt", "text": text});
+    folder.file("array.json", json!([text(SALT), 7, text(&format!("{SALT}\n"))]).to_string());
+    folder.file("one.jsonl", lines(&[json!({"prompt": "salt", "species": ["Na", "Cl"]})]));
+    // The built-in skeleton may end with a line break.
+    let builtin = include_str!("../../src/core/skeleton/builtin/crystal-text.json");
+    let mut strict: Value = serde_json::from_str(builtin).unwrap();
+    strict["ends"] = json!([""]);
+    folder.file("crystal.json", strict.to_string());
+    for (end, faults) in [("\n", json!({})), ("\r\n", json!({})), ("\n\n", json!({"trailing": 1}))] {
+        folder.file("one.txt", format!("{SALT}{end}"));
+        let report = folder.line(whole).good().json();
+        let [array, one] = [0, 1].map(|row| report["rows"][row].clone());
+        assert_eq!((&array["texts"], &array["faults"]), (&json!(2), &json!({"trailing": 1})));
+        assert_eq!(report["skipped_records"][0]["record"], "entry 2");
+        assert_eq!((&one["texts"], &one["faults"]), (&json!(1), &faults), "{end:?}");
+    }
+}
+
+#[test]
 fn rows_are_compared_prompt_by_prompt() {
     let folder = folder();
     let judge = "audit texts.jsonl --skeleton crystal-text --prompts prompts.jsonl --against-row";

@@ -158,6 +158,14 @@ impl Skeleton {
     pub(crate) fn writes_words(&self, items: usize) -> bool {
         self.has(|part| matches!(part, Part::Item { items: own, text: ItemText::Word } if *own == items))
     }
+
+    /// Returns whether the text writes what depends on the words of these items.
+    pub(crate) fn needs_words(&self, items: usize) -> bool {
+        use ItemText::{Reduced, Sum, Units, Word};
+        self.has(
+            |part| matches!(part, Part::Item { items: own, text: Word | Sum | Reduced | Units } if *own == items),
+        )
+    }
 }
 
 impl std::str::FromStr for Skeleton {

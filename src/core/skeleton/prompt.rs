@@ -263,7 +263,19 @@ impl Skeleton {
                 let problem = format!("the prompt has no field for the items `{name}` of {}", self.name);
                 return Err(Error::input(place, problem, format!("give it {}", fields.join(" or "))));
             };
-            items.push(source.items(data, place)?);
+            let bound = source.items(data, place)?;
+            if matches!(bound.arrangement, Arrangement::Number { .. }) && self.needs_words(items.len()) {
+                let problem = format!("`{{{name}}}` writes words, and the prompt has only a number of them");
+                let with_words = sources.iter().filter(|source| !matches!(source, Source::Count { .. }));
+                let fields: Vec<String> =
+                    with_words.filter_map(Source::field).map(|field| format!("`{field}`")).collect();
+                let remedy = match &fields[..] {
+                    [] => format!("take the items `{name}` from a list, or write a slot of words"),
+                    fields => format!("give it {}", fields.join(" or ")),
+                };
+                return Err(Error::input(place, problem, remedy));
+            }
+            items.push(bound);
         }
         let mut fields = Vec::with_capacity(self.fields.len());
         for name in &self.fields {

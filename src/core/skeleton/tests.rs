@@ -181,6 +181,21 @@ fn scenes_and_frameworks_are_data_alone() {
     assert_eq!(faults(&mof, json!({"blocks": ["a", "b"]}), text), []);
     assert_eq!(faults(&mof, json!({"n_blocks": 3}), text), [FaultKind::Count]);
     assert_eq!(faults(&mof, json!({"n_blocks": 2}), &text.replace("[1]", "[2]")), [FaultKind::Format]);
+    let atoms = Skeleton::load(&folder.join("geo2seq.json")).unwrap();
+    let text = "C 0.00 0.00° 0.00° C 1.52 1.57° 0.00° O 2.43 1.57° 0.58° ";
+    assert_eq!(faults(&atoms, json!({"species": ["C", "C", "O"]}), text), []);
+    assert_eq!(faults(&atoms, json!({"species": ["C", "O"]}), text.trim_end()), [FaultKind::Composition]);
+    assert_eq!(faults(&atoms, json!({"smiles": "O=C=O"}), "O 0.00 0.00° 3.20°").len(), 2);
+    let fragments = Skeleton::load(&folder.join("frag2seq.json")).unwrap();
+    let text = "CCO 0.00 0.00° 0.00° -0.20* 1.48* 0.33* c1ccccc1 3.21 1.57° -0.44° 2.02* -0.82* -0.34* ";
+    assert_eq!(faults(&fragments, json!({"fragments": ["CCO", "c1ccccc1"]}), text), []);
+    let broken = text.replace("-0.44°", "-0.44");
+    assert_eq!(faults(&fragments, json!({"fragments": ["CCO", "c1ccccc1"]}), &broken)[0], FaultKind::Format);
+    let mesh = Skeleton::load(&folder.join("llama-mesh.json")).unwrap();
+    let text = "v 12 34 56\nv 0 63 10\nv 31 31 31\nf 1 2 3\n";
+    assert_eq!(faults(&mesh, json!({}), text), []);
+    assert_eq!(faults(&mesh, json!({"vertices": 4}), text), [FaultKind::Count]);
+    assert_eq!(faults(&mesh, json!({}), &text.replace("63", "64")), [FaultKind::Range]);
 }
 
 /// Returns a file with one slot `x`, items `atom`, and a text.
@@ -254,6 +269,18 @@ fn prompts_without_what_a_loop_needs_are_refused() {
     ] {
         let error = crystal.bind(&data(prompt.clone()), "prompts.jsonl: line 3").unwrap_err().to_string();
         assert!(error.starts_with("prompts.jsonl: line 3: ") && error.contains(part), "{prompt}: {error}");
+    }
+    let words = r#"["{x} ", {"each": "atom", "text": "{atom}\n"}]"#;
+    let slot = r#"{"kind": "integer", "low": 0, "high": 9}"#;
+    let count = r#"{"from": "count", "field": "n"}"#;
+    for (sources, part) in [
+        (count.to_owned(), "take the items `atom` from a list"),
+        (format!(r#"[{{"from": "list", "field": "species"}}, {count}]"#), "give it `species`"),
+    ] {
+        let wordless = file(slot, words).replace(r#"{"from": "list", "field": "species"}"#, &sources);
+        let wordless: Skeleton = wordless.parse().unwrap();
+        let error = wordless.bind(&data(json!({"n": 2})), "p").unwrap_err().to_string();
+        assert!(error.contains("has only a number") && error.contains(part), "{error}");
     }
     let error = built_in("xyz").bind(&data(json!({"smiles": "C("})), "p").unwrap_err().to_string();
     assert!(error.contains("a SMILES that RDKit reads"), "{error}");

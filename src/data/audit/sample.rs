@@ -167,7 +167,8 @@ fn is_asked_for(sample: &TextSample<'_>, skeleton: &str) -> bool {
 
 /// Returns the coordinates of an answer that passes, in Å. Numbers are read as by [`judge`]: `0.` is 0.
 ///
-/// `None` if some block is not three numbers of the encoding, or the numbers are codes.
+/// `None` if some block is not three numbers of the encoding, or the numbers are codes. A larger number than [`FARTHEST`] counts as this
+/// one.
 pub fn coordinates(answer: &str, encoding: Encoding) -> Option<Vec<[f64; 3]>> {
     let answer = split(answer).answer;
     if !encoding.is_decimal() {
@@ -183,10 +184,19 @@ pub fn coordinates(answer: &str, encoding: Encoding) -> Option<Vec<[f64; 3]>> {
             return None;
         }
         let parts = inside.split(separator);
-        let mut numbers = parts.map(|part| part.trim_end_matches('.').parse::<f64>().ok());
+        let mut numbers = parts.map(|part| part.trim_end_matches('.').parse().ok().map(within_reach));
         all.push([numbers.next()??, numbers.next()??, numbers.next()??]);
     }
     Some(all)
+}
+
+/// The largest coordinate of a text, in Å, as of conformers. The squares of larger ones could be infinite, and so the text at no
+/// distance from any reference.
+pub(crate) const FARTHEST: f64 = 99_999.999_9;
+
+/// Returns a coordinate, or the largest one with its sign.
+pub(super) fn within_reach(angstrom: f64) -> f64 {
+    angstrom.clamp(-FARTHEST, FARTHEST)
 }
 
 /// Converts values of an encoding to Å; codes have no coordinates and are dropped.
@@ -197,6 +207,16 @@ pub fn in_angstrom(coordinates: &[[Fixed; 3]], encoding: Encoding) -> Vec<[f64; 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_coordinate_is_infinite() {
+        let read = |number: &str| {
+            coordinates(&format!("[C]<{number},-{number},0.0000>"), Encoding::FIXED).unwrap()[0]
+        };
+        assert_eq!(read("99999.9999"), [FARTHEST, -FARTHEST, 0.0]);
+        assert_eq!(read(&format!("1{}.0000", "0".repeat(400))), [FARTHEST, -FARTHEST, 0.0]);
+        assert_eq!(read("1.5000"), [1.5, -1.5, 0.0]);
+    }
 
     fn outcome(prompt: &str, answer: &str, ended: bool) -> Outcome {
         judge(&TextSample {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
 
 use super::fields::{
-    self, ANY_TEXTS_SCHEMA, ENCODING_FIELD, ISOMERS_FIELD, LABEL_FIELD, POOL_FIELDS, PREDICTION_FIELD,
-    PROMPT_FIELDS, SCHEMA_FIELD, SMILES_FIELDS, TEXT_FIELDS,
+    self, ANY_TEXTS_SCHEMA, ENCODING_FIELD, ID_FIELDS, ISOMERS_FIELD, LABEL_FIELD, POOL_FIELDS,
+    PREDICTION_FIELD, PROMPT_FIELDS, SCHEMA_FIELD, SMILES_FIELDS, TEXT_FIELDS,
 };
 use super::lines::LineFormat;
 use super::row_text::RowText;
@@ -43,6 +43,13 @@ fn texts<'t>(line: &'t str, options: &ReadOptions) -> Result<Option<Vec<RowText<
         return Ok(None);
     }
     let mut texts = row.texts();
+    if let [text] = &mut texts[..]
+        && options.smiles.required
+        && json_columns::may_have(line, &ID_FIELDS)
+    {
+        let names = json_columns::values(line, &ID_FIELDS)?;
+        text.id = names.into_iter().flatten().find(|name| !name.is_empty()).map(Arc::from);
+    }
     let columns = options.needs.columns;
     if json_columns::may_have(line, columns) {
         let cells = json_columns::values(line, columns)?;

@@ -78,6 +78,11 @@ impl Items {
     pub fn smiles(&self) -> Option<&str> {
         SMILES_ITEMS.iter().find_map(|name| self.get(name))
     }
+
+    /// Returns the name under the first of [`NAME_ITEMS`] that is present.
+    pub fn name(&self) -> Option<&str> {
+        NAME_ITEMS.iter().find_map(|name| self.get(name))
+    }
 }
 
 /// What a file states about a molecule besides its atoms and bonds.

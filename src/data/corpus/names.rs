@@ -164,6 +164,8 @@ mod tests {
             "CO |atomProp:0.a.b| the name\n\"[CH4]\" b\n",
             "\"ChEMBL ID\";\"Name\";\"Smiles\"\nthe name;\"\";CO\nb;\"a biological\";[CH4]\nprotein;x;\n",
             "CID,CanonicalSMILES,IsomericSMILES\nthe name,no,CO\nb,no,[CH4] |x|\n",
+            "note\tname\tsmiles\tx\n\tthe name\tCO\t\r\nq\tb\t[CH4]\t1\n\tprotein\t\t\n",
+            "name\tsmiles\nthe name\tCO\nprotein\t\nb\t[CH4]\n",
             "# of ChEMBL, by mail\n\n#;\nname;smiles\nthe name;CO\nb;[CH4]\n",
             "# one a line\n{\"id\": \"the name\", \"smiles\": \"CO\"}\n{\"id\": \"b\", \"smiles\": \"[CH4]\"}\n",
         ] {

@@ -37,6 +37,8 @@ pub(super) struct RowText<'t> {
     pub others: Vec<(Cow<'t, str>, Cow<'t, str>)>,
     /// The SMILES of the molecule, if the row gives one.
     pub name: Option<Cow<'t, str>>,
+    /// The name of the row, if names were requested.
+    pub id: Option<Arc<str>>,
     /// How the text is encoded, if the row says so: a name, or an object of format `drift.encoding/1`.
     pub encoding: Option<serde_json::Value>,
     /// The isomers that the row pools.
@@ -125,7 +127,7 @@ impl<'t> RowText<'t> {
 
     fn conformer_of(&self, text: &str, reading: Reading) -> Result<Conformer, String> {
         let conformer = plain::conformer(text, self.name.as_deref(), reading)?;
-        Ok(Conformer { pool: self.pool.clone(), ..conformer })
+        Ok(Conformer { pool: self.pool.clone(), id: self.id.clone(), ..conformer })
     }
 }
 

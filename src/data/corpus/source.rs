@@ -112,10 +112,20 @@ pub(super) fn unknown(prefix: &[u8]) -> (String, String) {
             "its conformers are in the pickles beside it: give their folder, such as rdkit_folder/drugs";
         return ("is GEOM's summary, which has no conformers".to_owned(), remedy.to_owned());
     }
+    if is_json_document(text) {
+        let remedy = "write one object a line, for an array as `jq -c '.[]' FILE` does";
+        return ("is one JSON document, not JSON Lines".to_owned(), remedy.to_owned());
+    }
     match table::problem(&FirstLine::of_content(text)) {
         Some(problem) => problem,
         None => ("unknown content".to_owned(), KNOWN_FORMATS.to_owned()),
     }
+}
+
+/// Returns whether a text is an array of objects, or an object that spans lines. Behind `[` enriched text has an atom.
+fn is_json_document(text: &[u8]) -> bool {
+    let inside = text.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+    text.starts_with(b"{") || inside.is_some_and(|inside| matches!(inside.first(), Some(b'{' | b']')))
 }
 
 /// Returns whether a text is the summary of GEOM's `rdkit_folder`: an object from SMILES to objects that name a pickle. A row that
@@ -181,6 +191,16 @@ pub(super) fn prefix(reader: &mut dyn BufRead) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_json_document_is_no_json_lines() {
+        for text in ["[{\"text\": \"[C]<1,2,3>\"}]", "\n[\n  {\n", "[]", "{\n  \"text\": 1\n}"] {
+            let (reason, remedy) = unknown(text.as_bytes());
+            assert_eq!(reason, "is one JSON document, not JSON Lines", "{text}");
+            assert!(remedy.contains("jq"), "{text}: {remedy}");
+        }
+        assert_eq!(unknown(b"[CH3] and more").0, "unknown content");
+    }
 
     #[test]
     fn content_tells_the_format() {

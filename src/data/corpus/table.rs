@@ -15,7 +15,7 @@ use std::sync::Arc;
 use memchr::memchr;
 
 use super::damage::read_error;
-use super::fields::{ENCODING_FIELD, LABEL_FIELD, PREDICTION_FIELD, SMILES_FIELDS, TEXT_FIELDS};
+use super::fields::{ENCODING_FIELD, ID_FIELDS, LABEL_FIELD, PREDICTION_FIELD, SMILES_FIELDS, TEXT_FIELDS};
 use super::lines::MAX_LINE_BYTES;
 use super::queue::Queue;
 use super::row_text::{RowLine, RowText, take_row};
@@ -139,10 +139,12 @@ impl Table {
             return Err("its text is empty".to_owned());
         }
         let name = SMILES_FIELDS.into_iter().find_map(field).map(Cow::Borrowed);
+        let id =
+            ID_FIELDS.into_iter().filter(|_| self.options.smiles.required).find_map(field).map(Arc::from);
         let encoding = field(ENCODING_FIELD).map(Into::into);
         let cell = |at: &Option<usize>| at.map(|at| &*fields[at]).filter(|cell| !cell.is_empty());
         let cells: Cells = self.kept.iter().map(|at| cell(at).map(Arc::from)).collect();
-        Ok(Some(vec![RowText { known, name, encoding, cells, ..RowText::default() }]))
+        Ok(Some(vec![RowText { known, name, id, encoding, cells, ..RowText::default() }]))
     }
 }
 

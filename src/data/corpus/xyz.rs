@@ -136,8 +136,8 @@ impl Frames<'_> {
         if comment.starts_with(QM9) {
             self.rest_of_qm9()?;
         }
-        let title = title(&comment);
-        let molecule: Arc<str> = match self.items.smiles().or(title) {
+        let title = title(&comment, &self.items);
+        let molecule: Arc<str> = match self.items.smiles().or(title).or(self.items.name()) {
             Some(name) => name.into(),
             None => format!("frame {number}").into(),
         };
@@ -277,9 +277,9 @@ fn items(comment: &str, items: &mut Items) {
     }
 }
 
-/// Returns the comment, if it can be a name: not the properties of an extended XYZ, and not too long.
-fn title(comment: &str) -> Option<&str> {
-    let is_list = comment.contains("Properties=") || comment.contains("Lattice=");
+/// Returns the comment, if it can be a name: no properties of an extended XYZ, no name among its values, and not too long.
+fn title<'c>(comment: &'c str, items: &Items) -> Option<&'c str> {
+    let is_list = comment.contains("Properties=") || comment.contains("Lattice=") || items.name().is_some();
     (!comment.is_empty() && !is_list && comment.chars().count() <= MAX_NAME_CHARS).then_some(comment)
 }
 
@@ -303,6 +303,14 @@ mod tests {
         assert_eq!(names, ["CO", "[Br]", "frame 3", "frame 4"]);
         assert_eq!(&*all.conformers[0].skeleton, "[C]<>[O]<>");
         assert_eq!(all.conformers[0].coordinates, [[0, 0, 1_234], [10_000, -10_000, 20_000]]);
+    }
+
+    #[test]
+    fn a_name_among_the_values_of_a_comment_is_the_name() {
+        for (comment, name) in [("id=\"a 1\" e=-1.5", "a 1"), ("name: b e: -1", "b"), ("e=-1.5", "e=-1.5")] {
+            let read = read_all(&format!("1\n{comment}\nBr 1 2 3\n"));
+            assert_eq!(&*read.conformers[0].molecule, name);
+        }
     }
 
     #[test]

@@ -113,12 +113,9 @@ impl DropPass {
         let rows = self.pass.judge(&batch);
         self.kinds.iter().for_each(|kind| _ = left_out.by_kind.entry(kind.name().to_owned()).or_default());
         let (mut conformers, mut places) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
-        let (mut cells, mut of_rows) = (Vec::new(), std::mem::take(&mut batch.cells).into_iter());
         for (conformer, row) in std::mem::take(&mut batch.conformers).into_iter().zip(rows) {
-            let own = of_rows.next();
             let Some(first) = row.flaws.first_of(&self.kinds) else {
                 conformers.push(conformer);
-                cells.extend(own);
                 places.push(row.place);
                 continue;
             };
@@ -135,7 +132,6 @@ impl DropPass {
             }
         }
         batch.conformers = conformers;
-        batch.cells = cells;
         KeptBatch { batch, places }
     }
 }

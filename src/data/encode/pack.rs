@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use self::counter::Counter;
-use self::items::{Item, ItemReader, NAMES};
+use self::items::{Item, ItemReader};
 use self::units::{Prompts, Unit, by_examples, packed};
 use super::kept::{EncodedFiles, KeptBatch, refuse_pipes};
 use super::{EncodePlan, EncodeReport, LineSink};
@@ -105,8 +105,7 @@ pub fn encode_packed(
         let problem = "a unit without tokens holds nothing";
         return Err(Error::parameter(parameter::PACK, problem, "give the context length of the model"));
     }
-    let mut options = plan.read_options();
-    options.needs.columns = NAMES;
+    let options = plan.read_options();
     refuse_pipes(&Files { inputs: plan.inputs.clone(), options: options.clone() }, &plan.drop)?;
     let listing = Listing::from_inputs(&plan.inputs)?;
     let files =

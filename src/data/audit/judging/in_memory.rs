@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::geometry::Conformation;
 use super::super::references::conformers_by_skeleton;
-use super::super::sample::{in_angstrom, split};
+use super::super::sample::{FARTHEST, in_angstrom, split};
 use super::molecule::JudgedMolecule;
 use super::pieces::conformers_in;
 use super::plan::JudgePlan;
@@ -110,7 +110,8 @@ impl Judge {
     /// use, if that is not `smiles`.
     ///
     /// # Errors
-    /// If `smiles` or `written` is not a SMILES, `written` is another molecule, the number of atoms differs, or a coordinate is not finite.
+    /// If `smiles` or `written` is not a SMILES, `written` is another molecule, the number of atoms differs, or a coordinate is larger than
+    /// [`FARTHEST`] or no number.
     pub fn add_conformers(
         &mut self,
         smiles: &str,
@@ -127,8 +128,9 @@ impl Judge {
                 let remedy = "give the atoms that the SMILES writes, in its order, without other hydrogens";
                 return Err(Error::input(reference_place(smiles, at), problem, remedy));
             }
-            if let Some(atom) = points.iter().position(|point| point.iter().any(|x| !x.is_finite())) {
-                let problem = format!("atom {atom} has a coordinate that is not finite");
+            let is_far = |point: &[f64; 3]| point.iter().any(|x| x.is_nan() || x.abs() > FARTHEST);
+            if let Some(atom) = points.iter().position(is_far) {
+                let problem = format!("atom {atom} has a coordinate that is no number up to {FARTHEST} Å");
                 return Err(Error::input(reference_place(smiles, at), problem, "leave this conformer out"));
             }
             ordered.push(reordered(points, &own, &key, self.plan.max_atoms).ok_or_else(|| {

@@ -2,7 +2,7 @@
 
 use super::super::geometry::Conformation;
 use super::super::outcome::Outcome;
-use super::super::sample::{TextVerdict, coordinates};
+use super::super::sample::{TextVerdict, coordinates, within_reach};
 use drift_core::Encoding;
 use drift_core::chem::{AtomLimit, atoms_in_order};
 use drift_core::text::skeleton::smiles;
@@ -58,7 +58,7 @@ fn last_number(part: &str) -> Option<f64> {
             }
         }
     }
-    last?.parse().ok()
+    last?.parse().ok().map(within_reach)
 }
 
 /// Returns the length in bytes of the number at the start of a text; 0 if there is none.

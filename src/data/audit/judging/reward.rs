@@ -85,7 +85,8 @@ pub(super) struct RewardInput<'r> {
 impl Reward {
     /// Returns the weighted sum.
     pub(super) fn of(&self, rewarded: &RewardInput<'_>) -> f64 {
-        self.0.iter().map(|(part, weight)| weight * rewarded.part(*part)).sum()
+        // The sum of no part would be -0.
+        self.0.iter().fold(0.0, |sum, (part, weight)| sum + weight * rewarded.part(*part))
     }
 
     /// Returns the first part that cannot be measured without references.

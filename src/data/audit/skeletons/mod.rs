@@ -23,7 +23,7 @@ pub use report::{
 use crate::corpus::{SKIPPED_LISTED, SkippedRecord};
 use drift_core::io::file_name;
 use drift_core::job::InputHash;
-use drift_core::skeleton::{Bound, FaultKind, Skeleton};
+use drift_core::skeleton::{Bound, FaultKind, Reading, Skeleton};
 use drift_core::{Job, Result};
 use read::TextsFile;
 
@@ -59,6 +59,8 @@ struct Text {
     prompt: usize,
     generation: usize,
     repeats: bool,
+    /// Whether it is a whole file.
+    is_file: bool,
     text: String,
 }
 
@@ -140,7 +142,7 @@ impl TextCollection {
                 let generation = *count;
                 *count += 1;
                 let repeats = !texts.insert(text.clone());
-                let (record, row) = (record.place.clone(), row.clone());
+                let (is_file, record, row) = (record.is_file, record.place.clone(), row.clone());
                 self.texts.push(Text {
                     file: index,
                     record,
@@ -148,6 +150,7 @@ impl TextCollection {
                     prompt: *prompt,
                     generation,
                     repeats,
+                    is_file,
                     text,
                 });
             }
@@ -172,8 +175,19 @@ fn without_special_tokens(text: &str) -> &str {
     }
 }
 
+impl Text {
+    /// Reads the text. A line break at the end of a file does not count, unless the skeleton has one there.
+    fn reading(&self, bound: &Bound<'_>) -> Reading {
+        let text = without_special_tokens(&self.text);
+        let reading = bound.read(text);
+        let bare = text.strip_suffix('\n').filter(|_| self.is_file && !reading.passed());
+        let bare = bare.map(|text| bound.read(text.strip_suffix('\r').unwrap_or(text)));
+        bare.filter(|bare| bare.faults.len() < reading.faults.len()).unwrap_or(reading)
+    }
+}
+
 fn verdict(bound: &Bound<'_>, text: &Text, files: &[String]) -> SkeletonVerdict {
-    let reading = bound.read(without_special_tokens(&text.text));
+    let reading = text.reading(bound);
     let geometry = bound.skeleton.geometry.as_ref().and_then(|slots| cell::geometry(slots, &reading));
     SkeletonVerdict {
         file: files[text.file].clone(),

@@ -42,6 +42,8 @@ pub(super) struct Record {
     pub row: Option<String>,
     /// The texts.
     pub texts: Vec<String>,
+    /// Whether the whole file is the text: then an editor may have put a line break behind it.
+    pub is_file: bool,
 }
 
 /// The texts of a file.
@@ -152,7 +154,7 @@ impl Prompts {
     }
 }
 
-/// Reads a file of texts: a JSON object a line, or else one text.
+/// Reads a file of texts: a JSON object a line, an array of them, or else one text.
 ///
 /// # Errors
 /// If the file cannot be read or holds no text.
@@ -162,32 +164,27 @@ pub(super) fn texts(path: &Path, prompts: &Prompts, row_field: &str, job: &Job) 
     let mut file =
         TextsFile { input: whole.source, records: Vec::new(), skipped: 0, skipped_records: Vec::new() };
     let is_json = lines.first().is_some_and(|line| object(line.bytes).is_ok());
-    if !is_json && !lines.is_empty() {
+    if let Some(entries) = array(&whole.bytes) {
+        for (number, entry) in (1..).zip(entries) {
+            let place = format!("entry {number}");
+            let object = match entry {
+                Value::Object(object) => Ok(object),
+                other => Err(format!("{} is not a JSON object", excerpt(other.to_string().as_bytes()))),
+            };
+            let read = object.and_then(|object| record(object, &place, prompts.joined_by, row_field));
+            file.push(path, place, read);
+        }
+    } else if !is_json && !lines.is_empty() {
         let text = String::from_utf8(whole.bytes);
         let text =
             text.map_err(|_| Error::input(path.display(), "is not UTF-8", "give JSON Lines, or a text"))?;
-        file.records.push(Record {
-            place: "the text".to_owned(),
-            prompt: None,
-            row: None,
-            texts: vec![text],
-        });
-        return Ok(file);
-    }
-    for Line { number, bytes } in lines {
-        let place = format!("line {number}");
-        match object(bytes).and_then(|object| record(object, &place, prompts.joined_by, row_field)) {
-            Ok(record) => file.records.push(record),
-            Err(reason) => {
-                file.skipped += 1;
-                if file.skipped_records.len() < SKIPPED_LISTED {
-                    file.skipped_records.push(SkippedRecord {
-                        file: path.display().to_string(),
-                        record: place,
-                        reason,
-                    });
-                }
-            }
+        let place = "the text".to_owned();
+        file.records.push(Record { place, prompt: None, row: None, texts: vec![text], is_file: true });
+    } else {
+        for Line { number, bytes } in lines {
+            let place = format!("line {number}");
+            let read = object(bytes).and_then(|object| record(object, &place, prompts.joined_by, row_field));
+            file.push(path, place, read);
         }
     }
     if file.records.is_empty() {
@@ -198,6 +195,29 @@ pub(super) fn texts(path: &Path, prompts: &Prompts, row_field: &str, job: &Job) 
         ));
     }
     Ok(file)
+}
+
+/// Returns the entries of a file that is one JSON array with an object.
+fn array(bytes: &[u8]) -> Option<Vec<Value>> {
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
+    let entries: Vec<Value> = text.starts_with(b"[").then(|| serde_json::from_slice(text).ok())??;
+    entries.iter().any(Value::is_object).then_some(entries)
+}
+
+impl TextsFile {
+    /// Adds a record, or lists why there is none.
+    fn push(&mut self, path: &Path, place: String, read: std::result::Result<Record, String>) {
+        match read {
+            Ok(record) => self.records.push(record),
+            Err(reason) => {
+                self.skipped += 1;
+                if self.skipped_records.len() < SKIPPED_LISTED {
+                    let file = path.display().to_string();
+                    self.skipped_records.push(SkippedRecord { file, record: place, reason });
+                }
+            }
+        }
+    }
 }
 
 fn record(
@@ -215,5 +235,5 @@ fn record(
     let texts = texts.filter(|texts| !texts.is_empty()).ok_or("it has no `text`")?;
     let row = object.get(row_field).and_then(Value::as_str).map(str::to_owned);
     let prompt = object.get(joined_by).map(Value::to_string);
-    Ok(Record { place: place.to_owned(), prompt, row, texts })
+    Ok(Record { place: place.to_owned(), prompt, row, texts, is_file: false })
 }

@@ -108,7 +108,8 @@ impl Layout {
 
     /// Returns the name and SMILES of a line. `None` for an empty line, a comment, and a row without a name or without a SMILES.
     pub(super) fn entry(&self, line: &str, choice: &ColumnChoice) -> Result<Option<NamedSmiles>, String> {
-        let line = line.trim();
+        // A tab at either end of a row is the border of an empty field.
+        let (row, line) = (line, line.trim());
         if line.is_empty() {
             return Ok(None);
         }
@@ -124,7 +125,7 @@ impl Layout {
                 }
             }
             Layout::Columns { separator, smiles, name, .. } => {
-                let fields = fields(line, *separator)?;
+                let fields = fields(row.trim_end_matches('\r'), *separator)?;
                 let field = |at: usize| fields.get(at).map(|field| field.trim());
                 let found = field(*name).zip(field(*smiles)).ok_or("fewer columns than in the first line")?;
                 let found = NamedSmiles { name: found.0.to_owned(), smiles: smiles_of(found.1).to_owned() };

@@ -45,9 +45,6 @@ impl Item {
     }
 }
 
-/// The columns with the name of a row, in the order of [`Batch::cells`](crate::corpus::Batch::cells).
-pub(super) const NAMES: &[&str] = &["id", "name"];
-
 /// Makes items of conformers.
 #[derive(Debug)]
 pub(super) struct ItemReader {
@@ -66,11 +63,11 @@ impl ItemReader {
     pub(super) fn items(&mut self, kept: &KeptBatch, counter: Counter<'_>) -> Result<Vec<Item>> {
         let mut named = SmilesOfConformers::default();
         let mut items: Vec<Item> = Vec::with_capacity(kept.batch.conformers.len());
-        for (at, (conformer, place)) in kept.batch.conformers.iter().zip(&kept.places).enumerate() {
+        for (conformer, place) in kept.batch.conformers.iter().zip(&kept.places) {
             let NamedMolecule { smiles, foreign } = named.find(conformer, &mut self.notes);
             let last = items.last().filter(|last| *last.smiles == *smiles);
             items.push(Item {
-                id: name(kept, at).unwrap_or_else(|| self.number.to_string().into()),
+                id: conformer.id.clone().unwrap_or_else(|| self.number.to_string().into()),
                 smiles: last.map_or_else(|| (*smiles).into(), |last| last.smiles.clone()),
                 is_foreign: foreign.is_some(),
                 text: tagged(&write(&conformer.skeleton, &conformer.coordinates, self.encoding)),
@@ -85,10 +82,4 @@ impl ItemReader {
         })?;
         Ok(items)
     }
-}
-
-/// Returns the name that a conformer has in its file.
-fn name(kept: &KeptBatch, at: usize) -> Option<Arc<str>> {
-    let cells = kept.batch.cells.get(at).into_iter().flatten();
-    kept.batch.conformers[at].id.clone().or_else(|| cells.flatten().next().cloned())
 }
