@@ -7,16 +7,19 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::cuts::{CutNumbers, cut_numbers, most_pieces, spelled};
-use super::numbers::{NumberForm, SlotNumbers};
+use super::cuts::{CutNumbers, cut_numbers, most_pieces};
+use super::numbers::{NumberForm, SlotNumbers, escaped};
 use super::report::{PromptCounts, SLOTS_SCHEMA, SlotCut, SlotGuarantees, SlotReport};
 use crate::design::base_files::BaseFiles;
-use crate::design::extension::base::BaseVocabulary;
+use crate::design::extension::base::{BaseTokenizer, BaseVocabulary};
+use crate::design::extension::block_context::ids_around_blocks;
 use crate::design::extension::checker::{Isolated, TokenizerPair};
 use crate::design::extension::extend::{OTHER_BASE, WHOLE_NUMBERS, add_tokens, pre_tokenizer};
+use crate::design::extension::guard::guard;
 use crate::design::extension::json::{added_tokens, regex, split, splits, written};
 use crate::design::extension::layout::{Alphabet, BaseLayout};
 use crate::design::extension::new_tokens::list;
+use crate::design::extension::plain::PlainText;
 use crate::design::extension::plan::Aim;
 use crate::design::extension::strip::another_way;
 use crate::design::extension::texts::CONTEXTS;
@@ -28,6 +31,7 @@ use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
 use crate::parameter;
 use drift_core::io::hash_bytes;
 use drift_core::skeleton::{Neighbours, NumberPlace, Skeleton};
+use drift_core::tokenizer::TextPart;
 use drift_core::{Error, Job, Result, Tokenizer};
 use drift_data::skeleton_tokens::{SkeletonTexts, SkeletonTokens};
 
@@ -42,27 +46,39 @@ pub struct SlotRequest {
 }
 
 /// Finds the numbers of texts: a tokenizer that removes them.
-struct NumberRemover(Tokenizer);
+struct NumberRemover {
+    tokenizer: Tokenizer,
+    spaces: AddedSpaces,
+}
+
+/// What a base puts before a text, and before one that begins with a space.
+type AddedSpaces = [&'static str; 2];
 
 impl Isolated for NumberRemover {
     fn taken_apart(&self, text: &str) -> Result<String> {
-        let (mut text, mut left) = (text.to_owned(), self.0.pre_tokens(text)?.concat());
+        let mut text = text.to_owned();
         // What stood around a number may be one without it.
-        while left != text {
-            (text, left) = (left.clone(), self.0.pre_tokens(&left)?.concat());
+        loop {
+            let space = self.spaces[usize::from(text.starts_with(' '))];
+            let left = self.tokenizer.pre_tokens(&format!("{space}{text}"))?.concat();
+            let left = left.strip_prefix(space).unwrap_or(&left);
+            if left == text {
+                return Ok(text);
+            }
+            text = left.to_owned();
         }
-        Ok(left)
     }
 }
 
 impl NumberRemover {
-    fn new([isolating, alone]: &[String; 2]) -> Result<Self> {
+    fn new([isolating, alone]: &[&str; 2], spaces: AddedSpaces) -> Result<Self> {
         let mut split = split(&format!("{isolating}|\\A{alone}\\z"));
         split["behavior"] = "Removed".into();
         let model = json!({"type": "WordLevel", "vocab": {"x": 0}, "unk_token": "x"});
         let json = json!({"version": "1.0", "added_tokens": [], "pre_tokenizer": split, "model": model});
         let bytes = json.to_string().into_bytes();
-        Ok(NumberRemover(Tokenizer::from_bytes("numbers", hash_bytes("numbers", &bytes), &bytes)?))
+        let tokenizer = Tokenizer::from_bytes("numbers", hash_bytes("numbers", &bytes), &bytes)?;
+        Ok(NumberRemover { tokenizer, spaces })
     }
 }
 
@@ -78,35 +94,38 @@ impl SlotRequest {
         beside: &BaseFiles,
         job: &Job,
     ) -> Result<(TrainedTokenizer<SlotReport>, Option<Rows>)> {
-        let layout = layout(base, base_json)?;
-        let numbers = SlotNumbers::of(&self.skeleton)?;
+        let alphabet = Alphabet::from_json(base_json);
+        let mut layout = layout(base, base_json)?;
+        let spaces = added_spaces(base)?;
+        let numbers = SlotNumbers::of(&self.skeleton, !spaces[0].is_empty())?;
         let base_counts = self.count(base, job)?;
-        let vocabulary = BaseVocabulary::of(base, Alphabet::Bytes);
+        let vocabulary = BaseVocabulary::of(base, alphabet);
         let (tokens, cut) = self.reach(&numbers, &vocabulary)?;
         job.check()?;
-        let [isolating, alone] = numbers.patterns();
-        let patterns = [isolating, alone, cut.pattern(&numbers)];
         let mut json = base_json.clone();
-        let new_tokens = add_tokens(&mut json, &base.name, &cut.new, &[])?;
+        let spelled: Vec<String> = cut.new.iter().map(|piece| vocabulary.spelled(piece)).collect();
+        let new_tokens = add_tokens(&mut json, &base.name, &spelled, &[])?;
         json["model"]["ignore_merges"] = true.into();
+        let guarded = BaseTokenizer { tokenizer: base, json: base_json };
+        // As a split of the base it leaves numbers alone.
+        layout.own.extend(guard(guarded, &numbers.characters(), &spelled)?.as_deref().map(split));
+        let [isolating, alone] = numbers.patterns();
+        let remover = NumberRemover::new(&[&isolating, &alone], spaces)?;
+        let marked = |pattern: String| match alphabet {
+            Alphabet::Bytes => pattern,
+            Alphabet::Text => pattern.replace(&escaped(" "), "\u{2581}"),
+        };
+        let patterns = [isolating, alone, cut.pattern(&numbers)].map(marked);
         json["pre_tokenizer"] = pre_tokenizer(&layout, &patterns, None);
         let name = format!("{}-{}-{tokens}", base.name, self.skeleton.name);
         let (extended, tokenizer_json) = written(&name, &json)?;
-        let [isolating, alone, _] = patterns;
-        let remover = NumberRemover::new(&[isolating, alone])?;
         refuse_added(base, base_json, &numbers)?;
-        let pair = TokenizerPair {
-            base,
-            extended: &extended,
-            isolated: &remover,
-            contexts: &CONTEXTS[..],
-            alphabet: Alphabet::Bytes,
-        };
+        let (isolated, contexts) = (&remover, &CONTEXTS[..]);
+        let pair = TokenizerPair { base, extended: &extended, isolated, contexts, alphabet };
         let check = SlotCheck { pair, numbers: &numbers, cut: &cut };
         let guarantees = check.run(base_json, &vocabulary, &new_tokens, job)?;
-        let texts: Result<Vec<(u32, String)>> =
-            new_tokens.iter().map(|(id, _)| Ok((*id, extended.decode(&[*id])?))).collect();
-        let new = list(base, &texts?, &BTreeMap::new())?;
+        let texts: Vec<(u32, String)> = new_tokens.iter().map(|new| new.0).zip(cut.new.clone()).collect();
+        let new = list(base, &texts, &BTreeMap::new())?;
         let rows = beside.new_rows(base, &new)?;
         let counts = self.count(&extended, job)?;
         let embedding_rows = u64::from(extended.rows());
@@ -175,22 +194,35 @@ impl SlotRequest {
     }
 }
 
+/// Returns the spaces that a base puts before a text.
+///
+/// # Errors
+/// If its pre-tokenizer refuses a text.
+fn added_spaces(base: &Tokenizer) -> Result<AddedSpaces> {
+    let marks = |text: &str| -> Result<usize> {
+        let piece = |part| if let TextPart::Piece(piece) = part { piece } else { String::new() };
+        let pieces: String = base.sections(text)?.into_iter().map(piece).collect();
+        Ok(pieces.matches('\u{2581}').count())
+    };
+    Ok([if marks("x")? > 0 { " " } else { "" }, if marks(" x")? > 1 { " " } else { "" }])
+}
+
 /// Returns the layout of a base.
 fn layout(base: &Tokenizer, json: &Value) -> Result<BaseLayout> {
-    const REMEDY: &str = "extend a byte-level BPE tokenizer";
-    if Alphabet::from_json(json) == Alphabet::Text {
-        let problem = "marks white space in its tokens, which numbers of skeletons begin with";
-        return Err(Error::input(&base.name, problem, REMEDY));
-    }
     if splits(&json["pre_tokenizer"]).into_iter().filter_map(regex).any(|regex| regex.starts_with(CUT_MARK)) {
         return Err(another_way(&base.name));
     }
     let layout =
         BaseLayout::from_json(json).map_err(|problem| Error::input(&base.name, problem, OTHER_BASE))?;
-    let mut own = layout.own.iter();
-    if !layout.before.is_empty() || own.any(|member| member["type"] == "Split" && regex(member).is_none()) {
+    // A normalizer that marks spaces leaves none for a split.
+    let may_split = |member: &Value| match Alphabet::from_json(json) {
+        Alphabet::Bytes => member["type"] == "Split" && regex(member).is_none(),
+        Alphabet::Text => member["pattern"]["String"] != " ",
+    };
+    let marks = |member: &Value| member["type"] == "Metaspace" && member["split"] == false;
+    if !layout.before.iter().all(marks) || layout.own.iter().any(may_split) {
         let problem = "has a pre-tokenizer that may cut white space off numbers";
-        return Err(Error::input(&base.name, problem, REMEDY));
+        return Err(Error::input(&base.name, problem, OTHER_BASE));
     }
     Ok(layout)
 }
@@ -225,8 +257,11 @@ impl SlotCheck<'_> {
     ) -> Result<SlotGuarantees> {
         let Self { pair, numbers, .. } = self;
         let unchanged_tokens = pair.vocabulary(new_tokens)?;
-        let plain_text = pair.plain_pieces(base_json, new_tokens)?;
         let known = pair.extended.vocabulary();
+        let plain_text = match pair.alphabet {
+            Alphabet::Bytes => pair.plain_pieces(base_json, new_tokens)?,
+            Alphabet::Text => self.plain_sections(base_json, vocabulary, &known)?,
+        };
         let (mut count, reached) = (0, Mutex::new(HashSet::new()));
         let mut like_numbers = Vec::new();
         for form in &numbers.forms {
@@ -256,9 +291,9 @@ impl SlotCheck<'_> {
         if let Some((id, piece)) = new_tokens.iter().find(|(id, _)| !reached.contains(id)) {
             return Err(pair.broken(&format!("no number reaches new token {id}, {piece:?}")));
         }
-        for (id, _) in new_tokens {
-            let text = pair.extended.decode(&[*id])?;
-            like_numbers.extend([format!("x{text}"), format!("{text}x"), format!("1.{text}"), text]);
+        for text in &self.cut.new {
+            let own = [format!("x{text}"), format!("{text}x"), format!("1.{text}"), text.clone()];
+            like_numbers.extend(own);
         }
         like_numbers.par_iter().try_for_each(|text| {
             let is_other = pair.isolated.taken_apart(text)? == *text;
@@ -295,14 +330,53 @@ impl SlotCheck<'_> {
                 OTHER_BASE,
             ));
         }
-        let ids: Option<Vec<u32>> = pieces.iter().map(|piece| known.get(&spelled(piece)).copied()).collect();
-        let ids = ids.ok_or_else(|| pair.broken("a piece is missing"))?;
-        let expected = [pair.base.ids(before)?, ids.clone(), pair.base.ids(after)?].concat();
-        let whole = format!("{before}{text}{after}");
+        let ids = self.ids(&pieces, vocabulary, known)?;
+        let whole = format!("{before}{}{after}", self.written(before, &text));
+        let around = match pair.alphabet {
+            Alphabet::Bytes => vec![pair.base.ids(before)?, pair.base.ids(after)?],
+            Alphabet::Text => ids_around_blocks(pair.base, &whole, &vocabulary.spelled(&text))?,
+        };
+        let expected = around.join(&ids[..]);
         if pair.extended.ids(&whole)? != expected || !pair.decodes(&expected, &whole)? {
             return Err(pair.broken(&format!("{whole:?} does not take the pieces of its number")));
         }
         Ok(ids)
+    }
+
+    /// Returns the ids of the pieces of a number.
+    fn ids(
+        &self,
+        pieces: &[&str],
+        vocabulary: &BaseVocabulary<'_>,
+        known: &HashMap<String, u32>,
+    ) -> Result<Vec<u32>> {
+        let ids = pieces.iter().map(|piece| known.get(&vocabulary.spelled(piece)).copied());
+        ids.collect::<Option<Vec<u32>>>().ok_or_else(|| self.pair.broken("a piece is missing"))
+    }
+
+    /// Returns the text of a number behind another text, without the space that the base adds.
+    fn written<'t>(&self, before: &str, text: &'t str) -> &'t str {
+        let begins = before.is_empty() && self.numbers.adds_space;
+        text.strip_prefix(' ').filter(|_| begins).unwrap_or(text)
+    }
+
+    /// Checks texts behind a number of each place; see [`TokenizerPair::plain_sections`].
+    fn plain_sections(
+        &self,
+        base_json: &Value,
+        vocabulary: &BaseVocabulary<'_>,
+        known: &HashMap<String, u32>,
+    ) -> Result<PlainText> {
+        let mut found = PlainText::Proved;
+        for place in &self.numbers.places {
+            let Some(form) = self.numbers.forms.iter().find(|form| form.slot == place.slot) else { continue };
+            let text = format!("{}{}", place.space, form.numbers[0]);
+            let ids = self.ids(&self.cut.pieces(form, &place.space, &text), vocabulary, known)?;
+            let before = first_and_last(&place.before).swap_remove(0);
+            let around = [&*before, self.written(&before, &text), &vocabulary.spelled(&text)];
+            found = self.pair.plain_sections(base_json, around, &ids)?;
+        }
+        Ok(found)
     }
 
     fn example(&self, form: &NumberForm, skeleton: &Skeleton) -> SlotCut {
