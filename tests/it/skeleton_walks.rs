@@ -114,8 +114,8 @@ fn walk_all(tokenizers: Vec<Tokenizer>, walks: u64) {
 fn random_walks_are_canonical_and_as_asked() {
     let folder = Folder::new();
     let load = |name: &str| Tokenizer::load(Path::new(name)).unwrap();
-    let fixtures =
-        ["gpt2-like", "llama-2-like-untagged"].map(|name| Tokenizer::load(&fixture(name)).unwrap());
+    let fixtures = ["gpt2-like", "llama-2-like-untagged", "gemma-like"]
+        .map(|name| Tokenizer::load(&fixture(name)).unwrap());
     let all = ["qwen-like", "llama-like"].map(load).into_iter().chain(fixtures).chain([words(&folder)]);
     walk_all(all.collect(), 2);
 }

@@ -71,7 +71,7 @@ impl Isolated for NumberRemover {
 }
 
 impl NumberRemover {
-    fn new([isolating, alone]: &[&str; 2], spaces: AddedSpaces) -> Result<Self> {
+    fn new([isolating, alone]: &[String; 2], spaces: AddedSpaces) -> Result<Self> {
         let mut split = split(&format!("{isolating}|\\A{alone}\\z"));
         split["behavior"] = "Removed".into();
         let model = json!({"type": "WordLevel", "vocab": {"x": 0}, "unk_token": "x"});
@@ -95,28 +95,16 @@ impl SlotRequest {
         job: &Job,
     ) -> Result<(TrainedTokenizer<SlotReport>, Option<Rows>)> {
         let alphabet = Alphabet::from_json(base_json);
-        let mut layout = layout(base, base_json)?;
+        let layout = layout(base, base_json)?;
         let spaces = added_spaces(base)?;
         let numbers = SlotNumbers::of(&self.skeleton, !spaces[0].is_empty())?;
         let base_counts = self.count(base, job)?;
         let vocabulary = BaseVocabulary::of(base, alphabet);
         let (tokens, cut) = self.reach(&numbers, &vocabulary)?;
         job.check()?;
-        let mut json = base_json.clone();
-        let spelled: Vec<String> = cut.new.iter().map(|piece| vocabulary.spelled(piece)).collect();
-        let new_tokens = add_tokens(&mut json, &base.name, &spelled, &[])?;
-        json["model"]["ignore_merges"] = true.into();
-        let guarded = BaseTokenizer { tokenizer: base, json: base_json };
-        // As a split of the base it leaves numbers alone.
-        layout.own.extend(guard(guarded, &numbers.characters(), &spelled)?.as_deref().map(split));
-        let [isolating, alone] = numbers.patterns();
-        let remover = NumberRemover::new(&[&isolating, &alone], spaces)?;
-        let marked = |pattern: String| match alphabet {
-            Alphabet::Bytes => pattern,
-            Alphabet::Text => pattern.replace(&escaped(" "), "\u{2581}"),
-        };
-        let patterns = [isolating, alone, cut.pattern(&numbers)].map(marked);
-        json["pre_tokenizer"] = pre_tokenizer(&layout, &patterns, None);
+        let of_base = BaseTokenizer { tokenizer: base, json: base_json };
+        let (json, new_tokens) = written_into(of_base, layout, &numbers, &cut, &vocabulary)?;
+        let remover = NumberRemover::new(&numbers.patterns(), spaces)?;
         let name = format!("{}-{}-{tokens}", base.name, self.skeleton.name);
         let (extended, tokenizer_json) = written(&name, &json)?;
         refuse_added(base, base_json, &numbers)?;
@@ -194,17 +182,43 @@ impl SlotRequest {
     }
 }
 
+/// Writes the tokens of numbers into a base. Returns its JSON, and the new tokens as its vocabulary spells them.
+fn written_into(
+    base: BaseTokenizer<'_>,
+    mut layout: BaseLayout,
+    numbers: &SlotNumbers,
+    cut: &CutNumbers,
+    vocabulary: &BaseVocabulary<'_>,
+) -> Result<(Value, Vec<(u32, String)>)> {
+    let mut json = base.json.clone();
+    let new: Vec<String> = cut.new.iter().map(|piece| vocabulary.spelled(piece)).collect();
+    let new_tokens = add_tokens(&mut json, &base.tokenizer.name, &new, &[])?;
+    json["model"]["ignore_merges"] = true.into();
+    // Like a split of the base it leaves numbers alone.
+    layout.own.extend(guard(base, &numbers.characters(), &new)?.as_deref().map(split));
+    let [isolating, alone] = numbers.patterns();
+    let mut patterns = [isolating, alone, cut.pattern(numbers)];
+    if Alphabet::from_json(base.json) == Alphabet::Text {
+        patterns = patterns.map(|pattern| pattern.replace(&escaped(" "), "\u{2581}"));
+    }
+    json["pre_tokenizer"] = pre_tokenizer(&layout, &patterns, None);
+    Ok((json, new_tokens))
+}
+
 /// Returns the spaces that a base puts before a text.
 ///
 /// # Errors
 /// If its pre-tokenizer refuses a text.
 fn added_spaces(base: &Tokenizer) -> Result<AddedSpaces> {
-    let marks = |text: &str| -> Result<usize> {
-        let piece = |part| if let TextPart::Piece(piece) = part { piece } else { String::new() };
-        let pieces: String = base.sections(text)?.into_iter().map(piece).collect();
-        Ok(pieces.matches('\u{2581}').count())
-    };
-    Ok([if marks("x")? > 0 { " " } else { "" }, if marks(" x")? > 1 { " " } else { "" }])
+    let space = |text: &str, own| Ok(if marks(base, text)? > own { " " } else { "" });
+    Ok([space("x", 0)?, space(" x", 1)?])
+}
+
+/// Returns how many spaces SentencePiece marks in a text.
+fn marks(base: &Tokenizer, text: &str) -> Result<usize> {
+    let pieces = base.sections(text)?.into_iter();
+    let count = |part| if let TextPart::Piece(piece) = part { piece.matches('\u{2581}').count() } else { 0 };
+    Ok(pieces.map(count).sum())
 }
 
 /// Returns the layout of a base.
@@ -214,12 +228,11 @@ fn layout(base: &Tokenizer, json: &Value) -> Result<BaseLayout> {
     }
     let layout =
         BaseLayout::from_json(json).map_err(|problem| Error::input(&base.name, problem, OTHER_BASE))?;
-    // A normalizer that marks spaces leaves none for a split.
-    let may_split = |member: &Value| match Alphabet::from_json(json) {
-        Alphabet::Bytes => member["type"] == "Split" && regex(member).is_none(),
-        Alphabet::Text => member["pattern"]["String"] != " ",
-    };
     let marks = |member: &Value| member["type"] == "Metaspace" && member["split"] == false;
+    let is_text = Alphabet::from_json(json) == Alphabet::Text;
+    // Where spaces are marked, a split by spaces finds none.
+    let is_idle = |member: &Value| is_text && member["pattern"]["String"] == " ";
+    let may_split = |member: &Value| member["type"] == "Split" && regex(member).is_none() && !is_idle(member);
     if !layout.before.iter().all(marks) || layout.own.iter().any(may_split) {
         let problem = "has a pre-tokenizer that may cut white space off numbers";
         return Err(Error::input(&base.name, problem, OTHER_BASE));
@@ -229,13 +242,15 @@ fn layout(base: &Tokenizer, json: &Value) -> Result<BaseLayout> {
 
 /// Refuses a base one of whose added tokens may be a part of a number.
 fn refuse_added(base: &Tokenizer, json: &Value, numbers: &SlotNumbers) -> Result<()> {
-    let spaces: String = numbers.places.iter().map(|place| &*place.space).collect();
-    let parts = format!("{spaces}+-.0123456789");
-    match added_tokens(json).into_iter().find(|(_, content)| content.chars().all(|c| parts.contains(c))) {
+    match added_tokens(json).into_iter().find(|added| numbers.may_hold(&added.1)) {
         None => Ok(()),
         Some((_, content)) => {
             let problem = format!("the added token `{}` can be a part of a number", content.escape_debug());
-            Err(Error::input(&base.name, problem, OTHER_BASE))
+            // Such tokens are matched before the white space of a number could be isolated with it.
+            let is_space = content.trim().is_empty();
+            let remedy =
+                if is_space { "give a skeleton with other white space before numbers" } else { OTHER_BASE };
+            Err(Error::input(&base.name, problem, remedy))
         }
     }
 }

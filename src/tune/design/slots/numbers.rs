@@ -73,6 +73,15 @@ impl SlotNumbers {
         self.forms.iter().map(|form| form.decimals).collect()
     }
 
+    /// Returns whether a number with its white space may hold a text. White space before that belongs to it, if it is known.
+    pub(in crate::design) fn may_hold(&self, text: &str) -> bool {
+        let mut spaces = self.places.iter().map(|place| &*place.space);
+        match text.trim().is_empty() {
+            true => spaces.any(|space| space.contains(text)),
+            false => text.chars().all(|c| "+-.0123456789".contains(c) || c.is_ascii_whitespace()),
+        }
+    }
+
     /// Returns the characters with which texts spell the numbers, with their white space as SentencePiece writes it.
     pub(in crate::design) fn characters(&self) -> String {
         let texts = self.forms.iter().flat_map(|form| form.numbers.iter().map(String::as_str));
