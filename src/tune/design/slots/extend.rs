@@ -1,6 +1,6 @@
 //! Extends a tokenizer for the numbers of a skeleton, checks it, and counts the tokens of texts.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::cuts::{CutNumbers, cut_numbers, most_pieces};
-use super::numbers::{NumberForm, SlotNumbers, escaped};
+use super::numbers::{CHARACTERS, NumberForm, SlotNumbers, escaped};
 use super::report::{PromptCounts, SLOTS_SCHEMA, SlotCut, SlotGuarantees, SlotReport};
 use crate::design::base_files::BaseFiles;
 use crate::design::extension::base::{BaseTokenizer, BaseVocabulary};
@@ -110,8 +110,9 @@ impl SlotRequest {
         refuse_added(base, base_json, &numbers)?;
         let (isolated, contexts) = (&remover, &CONTEXTS[..]);
         let pair = TokenizerPair { base, extended: &extended, isolated, contexts, alphabet };
-        let check = SlotCheck { pair, numbers: &numbers, cut: &cut };
-        let guarantees = check.run(base_json, &vocabulary, &new_tokens, job)?;
+        let known = extended.vocabulary();
+        let check = SlotCheck { pair, numbers: &numbers, cut: &cut, vocabulary: &vocabulary, known };
+        let guarantees = check.run(base_json, &new_tokens, job)?;
         let texts: Vec<(u32, String)> = new_tokens.iter().map(|new| new.0).zip(cut.new.clone()).collect();
         let new = list(base, &texts, &BTreeMap::new())?;
         let rows = beside.new_rows(base, &new)?;
@@ -195,7 +196,7 @@ fn written_into(
     let new_tokens = add_tokens(&mut json, &base.tokenizer.name, &new, &[])?;
     json["model"]["ignore_merges"] = true.into();
     // Like a split of the base it leaves numbers alone.
-    layout.own.extend(guard(base, &numbers.characters(), &new)?.as_deref().map(split));
+    layout.own.extend(guard(base, CHARACTERS, &new)?.as_deref().map(split));
     let [isolating, alone] = numbers.patterns();
     let mut patterns = [isolating, alone, cut.pattern(numbers)];
     if Alphabet::from_json(base.json) == Alphabet::Text {
@@ -260,22 +261,18 @@ struct SlotCheck<'c> {
     pair: TokenizerPair<'c>,
     numbers: &'c SlotNumbers,
     cut: &'c CutNumbers,
+    vocabulary: &'c BaseVocabulary<'c>,
+    /// The ids of the extended vocabulary.
+    known: HashMap<String, u32>,
 }
 
 impl SlotCheck<'_> {
-    fn run(
-        &self,
-        base_json: &Value,
-        vocabulary: &BaseVocabulary<'_>,
-        new_tokens: &[(u32, String)],
-        job: &Job,
-    ) -> Result<SlotGuarantees> {
+    fn run(&self, base_json: &Value, new_tokens: &[(u32, String)], job: &Job) -> Result<SlotGuarantees> {
         let Self { pair, numbers, .. } = self;
         let unchanged_tokens = pair.vocabulary(new_tokens)?;
-        let known = pair.extended.vocabulary();
         let plain_text = match pair.alphabet {
             Alphabet::Bytes => pair.plain_pieces(base_json, new_tokens)?,
-            Alphabet::Text => self.plain_sections(base_json, vocabulary, &known)?,
+            Alphabet::Text => self.plain_sections(base_json)?,
         };
         let (mut count, reached) = (0, Mutex::new(HashSet::new()));
         let mut like_numbers = Vec::new();
@@ -285,7 +282,7 @@ impl SlotCheck<'_> {
                 for around in surroundings(place) {
                     job.check()?;
                     all.par_iter().try_for_each(|number| {
-                        let ids = self.number(form, &place.space, number, &around, vocabulary, &known)?;
+                        let ids = self.number(form, &place.space, number, &around)?;
                         reached.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
                         Ok(())
                     })?;
@@ -332,10 +329,8 @@ impl SlotCheck<'_> {
         space: &str,
         number: &str,
         [before, after]: &[String; 2],
-        vocabulary: &BaseVocabulary<'_>,
-        known: &HashMap<String, u32>,
     ) -> Result<Vec<u32>> {
-        let Self { pair, cut, .. } = self;
+        let Self { pair, cut, vocabulary, known, .. } = self;
         let text = format!("{space}{number}");
         let pieces = cut.pieces(form, space, &text);
         if pieces.len() > 1 && vocabulary.may_not_be_added(&text) {
@@ -345,7 +340,8 @@ impl SlotCheck<'_> {
                 OTHER_BASE,
             ));
         }
-        let ids = self.ids(&pieces, vocabulary, known)?;
+        let ids = pieces.iter().map(|piece| known.get(&vocabulary.spelled(piece)).copied());
+        let ids = ids.collect::<Option<Vec<u32>>>().ok_or_else(|| pair.broken("a piece is missing"))?;
         let whole = format!("{before}{}{after}", self.written(before, &text));
         let around = match pair.alphabet {
             Alphabet::Bytes => vec![pair.base.ids(before)?, pair.base.ids(after)?],
@@ -358,37 +354,21 @@ impl SlotCheck<'_> {
         Ok(ids)
     }
 
-    /// Returns the ids of the pieces of a number.
-    fn ids(
-        &self,
-        pieces: &[&str],
-        vocabulary: &BaseVocabulary<'_>,
-        known: &HashMap<String, u32>,
-    ) -> Result<Vec<u32>> {
-        let ids = pieces.iter().map(|piece| known.get(&vocabulary.spelled(piece)).copied());
-        ids.collect::<Option<Vec<u32>>>().ok_or_else(|| self.pair.broken("a piece is missing"))
-    }
-
     /// Returns the text of a number behind another text, without the space that the base adds.
     fn written<'t>(&self, before: &str, text: &'t str) -> &'t str {
         let begins = before.is_empty() && self.numbers.adds_space;
         text.strip_prefix(' ').filter(|_| begins).unwrap_or(text)
     }
 
-    /// Checks texts behind a number of each place; see [`TokenizerPair::plain_sections`].
-    fn plain_sections(
-        &self,
-        base_json: &Value,
-        vocabulary: &BaseVocabulary<'_>,
-        known: &HashMap<String, u32>,
-    ) -> Result<PlainText> {
-        let mut found = PlainText::Proved;
-        for place in &self.numbers.places {
+    /// Checks texts behind a number, for all that may stand behind numbers; see [`TokenizerPair::plain_sections`].
+    fn plain_sections(&self, base_json: &Value) -> Result<PlainText> {
+        let (mut found, mut known_after) = (PlainText::Proved, BTreeSet::new());
+        for place in self.numbers.places.iter().filter(|place| known_after.insert(&place.after)) {
             let Some(form) = self.numbers.forms.iter().find(|form| form.slot == place.slot) else { continue };
-            let text = format!("{}{}", place.space, form.numbers[0]);
-            let ids = self.ids(&self.cut.pieces(form, &place.space, &text), vocabulary, known)?;
-            let before = first_and_last(&place.before).swap_remove(0);
-            let around = [&*before, self.written(&before, &text), &vocabulary.spelled(&text)];
+            let around = &surroundings(place)[0];
+            let ids = self.number(form, &place.space, &form.numbers[0], around)?;
+            let (before, text) = (&around[0], format!("{}{}", place.space, form.numbers[0]));
+            let around = [&**before, self.written(before, &text), &self.vocabulary.spelled(&text)];
             found = self.pair.plain_sections(base_json, around, &ids)?;
         }
         Ok(found)

@@ -24,6 +24,9 @@ pub(in crate::design) struct SlotNumbers {
     pub adds_space: bool,
 }
 
+/// The characters of numbers and of the white space before them, as SentencePiece spells them.
+pub(in crate::design) const CHARACTERS: &str = "\u{2581}\n+-.0123456789";
+
 /// The parts of a number that are never cut: white space, sign and integer, then the point and each decimal.
 pub(in crate::design) const SPACE: usize = 0;
 pub(in crate::design) const HEAD: usize = 1;
@@ -78,15 +81,8 @@ impl SlotNumbers {
         let mut spaces = self.places.iter().map(|place| &*place.space);
         match text.trim().is_empty() {
             true => spaces.any(|space| space.contains(text)),
-            false => text.chars().all(|c| "+-.0123456789".contains(c) || c.is_ascii_whitespace()),
+            false => text.trim().chars().all(|c| CHARACTERS.contains(c)),
         }
-    }
-
-    /// Returns the characters with which texts spell the numbers, with their white space as SentencePiece writes it.
-    pub(in crate::design) fn characters(&self) -> String {
-        let texts = self.forms.iter().flat_map(|form| form.numbers.iter().map(String::as_str));
-        let all = texts.chain(self.places.iter().map(|place| &*place.space)).flat_map(str::chars);
-        all.map(|c| if c == ' ' { '\u{2581}' } else { c }).collect::<BTreeSet<char>>().into_iter().collect()
     }
 
     /// Returns the forms with so many decimals.
