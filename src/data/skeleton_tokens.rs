@@ -255,6 +255,17 @@ fn constraint(
     processor.constraint(data, data.get("prompt").and_then(|prompt| prompt.as_str()), place)
 }
 
+/// Counts the tokens of the parts of a skeleton's texts.
+fn parts_of(
+    skeleton: &Skeleton,
+    tokenizer: &Arc<Tokenizer>,
+    prompts: &Prompts,
+    job: &Job,
+) -> Result<TokenCounts> {
+    let processor = SkeletonProcessor::new(tokenizer.clone(), Arc::new(skeleton.clone()), NO_END)?;
+    count(&Arc::new(processor), prompts, false, job)
+}
+
 /// Returns what a slot of a skeleton takes if it is written so.
 fn slot_encoding(
     tokenizer: &Arc<Tokenizer>,
@@ -265,17 +276,13 @@ fn slot_encoding(
 ) -> Result<SlotEncoding> {
     let Alternative { skeleton, slot, change, step, numbers } = alternative;
     let slot = &skeleton.slots[*slot];
-    let counted = |skeleton: &Skeleton| {
-        let processor = SkeletonProcessor::new(tokenizer.clone(), Arc::new(skeleton.clone()), NO_END)?;
-        count(&Arc::new(processor), prompts, false, job)
-    };
-    let counts =
-        counted(skeleton).ok().filter(|counts| counts.prompts.iter().all(|one| one.tokens.is_some()));
+    let counts = parts_of(skeleton, tokenizer, prompts, job);
+    let counts = counts.ok().filter(|counts| counts.prompts.iter().all(|one| one.tokens.is_some()));
     job.check()?;
     // The tokens of a number may not be known; those of the slots of an encoding are, if they are written as they are.
     let is_known = counts.is_some();
     let counts = match counts {
-        None if change.is_none() => counted(own)?,
+        None if change.is_none() => parts_of(own, tokenizer, prompts, job)?,
         counts => counts.unwrap_or_default(),
     };
     let braced = format!("{{{}}}", slot.name);

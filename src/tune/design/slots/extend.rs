@@ -96,7 +96,7 @@ impl SlotRequest {
     ) -> Result<(TrainedTokenizer<SlotReport>, Option<Rows>)> {
         let alphabet = Alphabet::from_json(base_json);
         let layout = layout(base, base_json)?;
-        let spaces = added_spaces(base)?;
+        let spaces = [added_space(base, "x")?, added_space(base, " x")?];
         let numbers = SlotNumbers::of(&self.skeleton, !spaces[0].is_empty())?;
         let base_counts = self.count(base, job)?;
         let vocabulary = BaseVocabulary::of(base, alphabet);
@@ -206,20 +206,18 @@ fn written_into(
     Ok((json, new_tokens))
 }
 
-/// Returns the spaces that a base puts before a text.
+/// Returns the space that a base puts before a text, if it does.
 ///
 /// # Errors
 /// If its pre-tokenizer refuses a text.
-fn added_spaces(base: &Tokenizer) -> Result<AddedSpaces> {
-    let space = |text: &str, own| Ok(if marks(base, text)? > own { " " } else { "" });
-    Ok([space("x", 0)?, space(" x", 1)?])
-}
-
-/// Returns how many spaces SentencePiece marks in a text.
-fn marks(base: &Tokenizer, text: &str) -> Result<usize> {
-    let pieces = base.sections(text)?.into_iter();
-    let count = |part| if let TextPart::Piece(piece) = part { piece.matches('\u{2581}').count() } else { 0 };
-    Ok(pieces.map(count).sum())
+fn added_space(base: &Tokenizer, text: &str) -> Result<&'static str> {
+    let mut marks = 0;
+    for part in base.sections(text)? {
+        if let TextPart::Piece(piece) = part {
+            marks += piece.matches('\u{2581}').count();
+        }
+    }
+    Ok(if marks > text.matches(' ').count() { " " } else { "" })
 }
 
 /// Returns the layout of a base.
@@ -229,12 +227,12 @@ fn layout(base: &Tokenizer, json: &Value) -> Result<BaseLayout> {
     }
     let layout =
         BaseLayout::from_json(json).map_err(|problem| Error::input(&base.name, problem, OTHER_BASE))?;
-    let marks = |member: &Value| member["type"] == "Metaspace" && member["split"] == false;
     let is_text = Alphabet::from_json(json) == Alphabet::Text;
+    let mut own = layout.own.iter().filter(|member| member["type"] == "Split" && regex(member).is_none());
     // Where spaces are marked, a split by spaces finds none.
-    let is_idle = |member: &Value| is_text && member["pattern"]["String"] == " ";
-    let may_split = |member: &Value| member["type"] == "Split" && regex(member).is_none() && !is_idle(member);
-    if !layout.before.iter().all(marks) || layout.own.iter().any(may_split) {
+    let may_cut = own.any(|member| !is_text || member["pattern"]["String"] != " ")
+        || layout.before.iter().any(|member| member["type"] != "Metaspace" || member["split"] != false);
+    if may_cut {
         let problem = "has a pre-tokenizer that may cut white space off numbers";
         return Err(Error::input(&base.name, problem, OTHER_BASE));
     }

@@ -81,7 +81,7 @@ impl SlotNumbers {
         let mut spaces = self.places.iter().map(|place| &*place.space);
         match text.trim().is_empty() {
             true => spaces.any(|space| space.contains(text)),
-            false => text.trim().chars().all(|c| CHARACTERS.contains(c)),
+            false => text.trim().chars().all(|c| matches!(c, '+' | '-' | '.' | '0'..='9')),
         }
     }
 
