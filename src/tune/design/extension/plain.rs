@@ -95,14 +95,14 @@ impl TokenizerPair<'_> {
         ids: &[u32],
     ) -> Result<PlainText> {
         let vocabulary: Vec<(u32, String)> = by_id(self.extended.vocabulary());
-        first_error(&vocabulary, |(_, text)| {
-            let token = text.replace('\u{2581}', " ");
+        first_error(&vocabulary, |(_, own)| {
+            let token = own.replace('\u{2581}', " ");
             if self.isolated.taken_apart(&token)? == token {
                 self.same_ids(&token)?;
             }
             let text = format!("{head}{block}{token}");
-            // What is no block in this place, or forms another one, is no text after a block.
-            if self.isolated.taken_apart(&text)? != format!("{head}{token}") {
+            // What is no block in this place, or forms another one, is no text after a block. Added tokens are matched before.
+            if self.base.is_added(own) || self.isolated.taken_apart(&text)? != format!("{head}{token}") {
                 return Ok(());
             }
             if self.extended.ids(&text)? == ids_around_blocks(self.base, &text, piece)?.join(ids) {
