@@ -92,7 +92,7 @@ impl Lacking<'_> {
         for [from, to] in spans(decimals, cuts) {
             let Lacking { numbers, vocabulary, .. } = self;
             let known = self.known.entry([decimals, from, to]);
-            all.extend(known.or_insert_with(|| lacking(numbers, decimals, [from, to], *vocabulary)).clone()?);
+            all.extend(known.or_insert_with(|| lacking(numbers, decimals, [from, to], vocabulary)).clone()?);
         }
         Some(all)
     }
