@@ -106,7 +106,7 @@ fn walk_all(tokenizers: Vec<Tokenizer>, walks: u64, some: bool) {
         for (name, _) in BUILT_IN.iter().skip(if some { at % 3 } else { 0 }).step_by(if some { 3 } else { 1 })
         {
             let tokens = walked(&tokenizer, name, walks);
-            println!("{} {name}: {tokens} tokens of {} walks", tokenizer.name, 2 * walks);
+            eprintln!("{} {name}: {tokens} tokens of {} walks", tokenizer.name, 2 * walks);
         }
     }
 }
@@ -155,7 +155,7 @@ fn prompts_of_a_hundred_thousand_atoms_are_followed() {
             assert!(row.mask().allows(EOS), "{name}");
             let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
             let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default().trim();
-            println!(
+            eprintln!(
                 "{name}: {} tokens in {:.1} s, at most {peak}",
                 ids.len(),
                 began.elapsed().as_secs_f64()

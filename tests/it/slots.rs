@@ -143,7 +143,7 @@ fn sentencepiece_takes_equally_many_tokens_for_numbers_too() {
 #[test]
 #[cfg_attr(not(has_transformers), ignore = "needs a Python with tokenizers and transformers")]
 fn transformers_reads_extensions_for_numbers_alike() {
-    for base in ["llama-2-like-untagged", "mistral-v3-like"] {
+    for base in ["llama-2-like-untagged", "gemma-like", "mistral-v3-like"] {
         let crystal = limited("crystal-text", "length", 9.9);
         let (folder, _) = is_extended(&fixture(base).display().to_string(), &crystal, 2);
         let mut random = ChaCha8Rng::seed_from_u64(8);
