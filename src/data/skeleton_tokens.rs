@@ -95,10 +95,10 @@ pub struct SlotEncoding {
     pub step: f64,
     /// How many numbers the slot has: that many new tokens would make it a single token.
     pub numbers: u64,
-    /// The least and the largest number of tokens of the slot, of all its texts; with the text beside it where a token may join them;
-    /// null if no text was counted.
+    /// The least and the largest number of tokens of a single number, of all its texts; with the text beside it where a token may join
+    /// them; null if not all texts were counted.
     pub tokens_per_slot: Option<[u32; 2]>,
-    /// Whether a token may join the slot with the text beside it.
+    /// Whether a token may join the number with the text beside it.
     pub joined: bool,
     /// The least and the largest number of tokens of a text, of all texts of all prompts; null if they are too many to count.
     pub tokens_per_text: Option<[u32; 2]>,
@@ -191,7 +191,8 @@ impl SkeletonTexts {
         let alternatives = self.skeleton.alternatives();
         let mut rows = Vec::with_capacity(tokenizers.len() * alternatives.len());
         for tokenizer in &tokenizers {
-            let row = |alternative: &Alternative| slot_encoding(tokenizer, alternative, &prompts, job);
+            let own = &self.skeleton;
+            let row = |alternative: &Alternative| slot_encoding(tokenizer, alternative, own, &prompts, job);
             rows.extend(alternatives.par_iter().map(row).collect::<Result<Vec<SlotEncoding>>>()?);
         }
         let (schema, provenance) = (ENCODINGS_SCHEMA, Provenance::from_inputs(inputs));
@@ -254,22 +255,38 @@ fn constraint(
     processor.constraint(data, data.get("prompt").and_then(|prompt| prompt.as_str()), place)
 }
 
-/// Returns what a slot takes if it is written so.
+/// Counts the tokens of the parts of a skeleton's texts.
+fn parts_of(
+    skeleton: &Skeleton,
+    tokenizer: &Arc<Tokenizer>,
+    prompts: &Prompts,
+    job: &Job,
+) -> Result<TokenCounts> {
+    let processor = SkeletonProcessor::new(tokenizer.clone(), Arc::new(skeleton.clone()), NO_END)?;
+    count(&Arc::new(processor), prompts, false, job)
+}
+
+/// Returns what a slot of a skeleton takes if it is written so.
 fn slot_encoding(
     tokenizer: &Arc<Tokenizer>,
     alternative: &Alternative,
+    own: &Skeleton,
     prompts: &Prompts,
     job: &Job,
 ) -> Result<SlotEncoding> {
     let Alternative { skeleton, slot, change, step, numbers } = alternative;
     let slot = &skeleton.slots[*slot];
-    let processor = SkeletonProcessor::new(tokenizer.clone(), Arc::new(skeleton.clone()), NO_END)?;
-    let counts = count(&Arc::new(processor), prompts, false, job);
+    let counts = parts_of(skeleton, tokenizer, prompts, job);
+    let counts = counts.ok().filter(|counts| counts.prompts.iter().all(|one| one.tokens.is_some()));
     job.check()?;
-    // The tokens of the slot may not be known where it is written otherwise.
-    let counts = if change.is_some() { counts.unwrap_or_default() } else { counts? };
+    // The tokens of a number may not be known; those of the slots of an encoding are, if they are written as they are.
+    let is_known = counts.is_some();
+    let counts = match counts {
+        None if change.is_none() => parts_of(own, tokenizer, prompts, job)?,
+        counts => counts.unwrap_or_default(),
+    };
     let braced = format!("{{{}}}", slot.name);
-    let own = || counts.parts.all.iter().filter(|part| part.part.contains(&braced));
+    let own = || counts.parts.all.iter().filter(|part| is_known && part.part.contains(&braced));
     let whole: Option<Vec<[u32; 2]>> = counts.prompts.iter().map(|prompt| prompt.tokens).collect();
     Ok(SlotEncoding {
         tokenizer: tokenizer.name.clone(),

@@ -86,12 +86,12 @@ pub fn slot_encodings(report: &SlotEncodings) -> Table {
         .code("slot", |row| row.slot.clone())
         .text("written", |row| row.written.clone())
         .number("at most off by", |row| format!("{}", row.step / 2.0))
-        .number("tokens a slot", |row| or_dash(row.tokens_per_slot, token_range))
+        .number("tokens a number", |row| or_dash(row.tokens_per_slot, token_range))
         .number("a text", |row| or_dash(row.tokens_per_text, token_range))
         .number("numbers", |row| thousands(row.numbers))
         .text("", slot_notes)
         .table(&report.rows);
-    table.note("as many new tokens as numbers make a slot a single token");
+    table.note("as many new tokens as numbers make each number a single token");
     table
 }
 

@@ -74,6 +74,7 @@ mod rows;
 mod run_files;
 mod scaffolds;
 mod shards;
+mod skeleton_walks;
 mod skeletons;
 mod slots;
 mod stereo_marks;

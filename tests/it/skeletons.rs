@@ -307,6 +307,30 @@ fn slots_are_compared_in_other_ways_to_write_them() {
     }
 }
 
+/// The numbers of an encoding are counted one by one, as they are and written otherwise; where slots are cut out of the text whole, only
+/// texts are counted.
+#[test]
+fn numbers_of_encodings_are_counted_like_those_of_other_slots() {
+    let folder = Folder::new();
+    folder.file("one.jsonl", lines(&[json!({"smiles": "CO"})]));
+    let row = |tokenizer: &str, encoding: &str| {
+        let line = format!(
+            "--skeleton enriched-smiles:{encoding} --prompts one.jsonl --tokenizer {tokenizer} --json"
+        );
+        let rows = folder.line(&format!("encodings {line}")).good().json()["rows"].clone();
+        let counted = folder.line(&format!("inspect {line}")).good().json()["prompts"][0]["tokens"].clone();
+        assert_eq!(rows[0]["tokens_per_text"], counted, "{rows}");
+        let of = |change: Value| {
+            let row = rows.as_array().unwrap().iter().find(|row| row["change"] == change).unwrap();
+            row["tokens_per_slot"].clone()
+        };
+        (of(Value::Null), of(json!("fewer_decimals")))
+    };
+    // One or two digits, the point, the decimals, and perhaps the sign, with the character before it where a token may join both.
+    assert_eq!(row("qwen-like", "fixed-2"), (json!([5, 7]), json!([4, 6])));
+    assert_eq!(row("qwen-like-fused", "fixed").0, Value::Null);
+}
+
 #[test]
 fn each_prompt_has_its_grammar() {
     let folder = folder();

@@ -1,5 +1,7 @@
 //! The tokens that may come next in a row of generated text, and their application to its logits.
 
+use rand::Rng;
+
 /// The tokens that may come next. Lists of ids are sorted and borrowed, never built for each step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mask<'a> {
@@ -39,6 +41,15 @@ impl<'m> Mask<'m> {
             Mask::Forced(id) => id == token,
             Mask::Only(ids) => ids.binary_search(&token).is_ok(),
             Mask::Except(ids) => ids.binary_search(&token).is_err(),
+        }
+    }
+
+    /// Returns a random legal token; `None` if none is listed.
+    pub(super) fn drawn(self, random: &mut impl Rng) -> Option<u32> {
+        match self {
+            Mask::Forced(id) => Some(id),
+            Mask::Only(ids) if !ids.is_empty() => Some(ids[random.random_range(0..ids.len())]),
+            _ => None,
         }
     }
 

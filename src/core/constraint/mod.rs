@@ -12,6 +12,7 @@
 //! - [`geometry`] narrows the automaton's masks by the coordinates that a row has written.
 //! - [`strip_junk`] repairs numbers after generation. [`TextClass`] tells which part of a text a token belongs to.
 
+mod acyclic;
 pub mod automaton;
 pub mod geometry;
 pub mod grammar;

@@ -59,7 +59,9 @@ impl Skeleton {
                 let root = changed.dfa().language(&mut languages);
                 let numbers = u64::try_from(languages.count(root)).unwrap_or(u64::MAX);
                 let mut skeleton = self.clone();
-                skeleton.slots[at] = if change.is_some() { changed.on_axis(slot.axis) } else { slot.clone() };
+                // The slots of an encoding are one where texts are followed; here each number counts by itself.
+                skeleton.slots.iter_mut().for_each(|slot| slot.encoding = None);
+                skeleton.slots[at] = changed.on_axis(slot.axis);
                 if borders::check(&skeleton).is_ok() {
                     found.push(Alternative { skeleton, slot: at, change, step, numbers });
                 }

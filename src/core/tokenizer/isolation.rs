@@ -4,6 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
+use tokenizers::ModelWrapper;
+
 use super::load::Tokenizer;
 use super::normalizer::SPACE;
 use crate::encoding::language::{Languages, Path, StateId};
@@ -43,8 +45,9 @@ impl Isolation {
         if let Some(added) = added_slots(tokenizer, encoding) {
             return Ok(Ok(Some(added)));
         }
-        if encoding.is_decimal() && encoding.separator() != "," {
-            // Extended tokenizers isolate only decimals with commas.
+        let is_bpe = matches!(tokenizer.inner().get_model(), ModelWrapper::BPE(_));
+        if !is_bpe || encoding.is_decimal() && encoding.separator() != "," {
+            // Extended tokenizers are BPE, and isolate only decimals with commas. Words are cut apart everywhere.
             return Ok(Ok(None));
         }
         let isolated = |row: &PartRow| Ok(cuts(tokenizer, row, 0)?.is_some());

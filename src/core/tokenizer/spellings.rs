@@ -64,7 +64,9 @@ impl TokenSpellings {
             Alphabet::Plain
         };
         let rows = tokenizer.rows() as usize;
-        let added = inner.get_added_tokens_decoder();
+        let mut added = inner.get_added_tokens_decoder();
+        // Gemma adds its runs of spaces as they are marked. No text has marks, and the model makes these tokens of spaces.
+        added.retain(|_, one| alphabet != Alphabet::Marks || !one.content.contains(SPACE));
         let plain = added.iter().filter(|one| !one.1.single_word && !one.1.lstrip && !one.1.rstrip);
         let mut spellings = TokenSpellings {
             bytes: vec![Box::default(); rows],

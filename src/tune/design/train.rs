@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::extension::base::{BaseTokenizer, BaseVocabulary};
 use super::extension::check::{Guarantees, check};
 use super::extension::extend::{Extension, WHOLE_NUMBERS, extend, extend_guarded};
-use super::extension::guard::guard;
+use super::extension::guard::{guard, written_with};
 use super::extension::json::written;
 use super::extension::layout::Alphabet;
 use super::extension::new_tokens::list;
@@ -172,7 +172,7 @@ pub(crate) fn drafts(
 
 /// Writes a scheme into a base, with a guard if needed.
 fn guarded(base: BaseTokenizer<'_>, scheme: &Scheme, new: &[String], ids: &[u32]) -> Result<Extension> {
-    let guard = guard(base, scheme.grammar, new)?;
+    let guard = guard(base, &written_with(scheme.grammar), new)?;
     extend_guarded(base.json, &base.tokenizer.name, scheme, new, ids, guard.as_deref())
 }
 

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::AutomatonProcessor;
 use super::learn::refuse;
 use super::molecule::MoleculeAutomaton;
-use crate::constraint::{Constraint, Mask};
+use crate::constraint::Constraint;
 use crate::encoding::{Encoding, Fixed, Reading};
 use crate::error::Result;
 use crate::text::skeleton::{placed, smiles};
@@ -136,12 +136,8 @@ fn walk(molecule_automaton: &MoleculeAutomaton, random: &mut ChaCha8Rng) -> Vec<
     let mut state = molecule_automaton.start();
     let mut ids = Vec::new();
     while !molecule_automaton.is_over(&state, molecule_automaton.eos) {
-        let id = match molecule_automaton.mask(&state) {
-            Mask::Forced(id) => id,
-            Mask::Only(list) if !list.is_empty() => list[random.random_range(0..list.len())],
-            // No state of an automaton allows every token, or none.
-            _ => break,
-        };
+        // No state of an automaton allows every token, or none.
+        let Some(id) = molecule_automaton.mask(&state).drawn(random) else { break };
         ids.push(id);
         molecule_automaton.advance(&mut state, id);
     }

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::constraint::acyclic::values;
 use crate::constraint::automaton::{BlockTable, MoleculeTable, TEXT_OVER};
 
 /// The subject of a rule, which determines its name.
@@ -101,29 +102,23 @@ fn end_at(block: &BlockTable, state: usize, apart: bool) -> Option<usize> {
 
 /// By state, the ends of a block from there on. `apart`: whether an end of a block that could have continued counts as another one.
 fn ends(block: &BlockTable, apart: bool) -> Vec<[bool; ENDS]> {
-    let mut ends: Vec<Option<[bool; ENDS]>> = vec![None; block.edges.len()];
-    for root in 0..ends.len() {
-        let mut waiting = vec![root];
-        while let Some(&state) = waiting.last() {
-            let (_, targets) = block.edges.row(state);
-            let states = targets.iter().filter(|to| **to >= 0).map(|to| *to as usize);
-            let unknown: Vec<usize> = states.clone().filter(|to| ends[*to].is_none()).collect();
-            if ends[state].is_some() || unknown.is_empty() {
-                let exits = targets.iter().filter(|to| **to < 0).map(|to| (-1 - to) as usize);
-                let mut here = [false; ENDS];
-                exits.chain(end_at(block, state, apart)).for_each(|end| here[end] = true);
-                for below in states.filter_map(|to| ends[to]) {
-                    here = std::array::from_fn(|end| here[end] || below[end]);
-                }
-                ends[state] = Some(here);
-                waiting.pop();
-            } else {
-                // The grammar of a block is finite, so this terminates.
-                waiting.extend(unknown);
+    let states = |state: usize| block.edges.row(state).1.iter().filter(|to| **to >= 0).map(|to| *to as usize);
+    let count = block.edges.len();
+    let ends = values(
+        count,
+        0..count,
+        |state| states(state).collect(),
+        |state, known: &[Option<[bool; ENDS]>]| {
+            let exits = block.edges.row(state).1.iter().filter(|to| **to < 0).map(|to| (-1 - to) as usize);
+            let mut here = [false; ENDS];
+            exits.chain(end_at(block, state, apart)).for_each(|end| here[end] = true);
+            for below in states(state).filter_map(|to| known[to]) {
+                here = std::array::from_fn(|end| here[end] || below[end]);
             }
-        }
-    }
-    ends.into_iter().map(Option::unwrap_or_default).collect()
+            Some(here)
+        },
+    );
+    ends.into_iter().flatten().map(Option::unwrap_or_default).collect()
 }
 
 struct Builder<'t> {

@@ -115,9 +115,8 @@ impl SkeletonConstraint {
     /// As [`SkeletonConstraint::ways`].
     pub(super) fn found_ways(&self, from: &Border) -> Result<Vec<FoundWay>> {
         let Self { processor, program, .. } = self;
-        let begins = from.before.begins();
-        let adds_space = begins && processor.spellings.adds_space;
-        let all = program.continuations(&from.spot, begins);
+        let adds_space = from.before.begins() && processor.spellings.adds_space;
+        let all = program.continuations(&from.spot, if adds_space { " " } else { "" });
         let all = all.map_err(|why| refuse(&processor.tokenizer.name, why))?;
         all.into_iter().map(|on| self.found_way(&from.before, on, adds_space)).collect()
     }

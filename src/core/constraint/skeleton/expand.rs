@@ -212,23 +212,12 @@ impl Program {
         text
     }
 
-    /// Returns how the text may go on from a place that is a border.
+    /// Returns how the text may go on from a place that is a border. Each way begins with `text`: nothing, the space that the tokenizer
+    /// adds before a text, or a marker.
     ///
     /// # Errors
     /// A sentence, if there are too many ways to list.
-    pub(super) fn continuations(&self, from: &Spot, begins: bool) -> Result<Vec<Continuation>, String> {
-        self.behind_text(from, if begins && self.adds_space { " " } else { "" })
-    }
-
-    /// Returns how the text may go on from its beginning behind a marker, which is the beginning of each text.
-    ///
-    /// # Errors
-    /// As [`Program::continuations`].
-    pub(super) fn opened(&self, from: &Spot, marker: &str) -> Result<Vec<Continuation>, String> {
-        self.behind_text(from, marker)
-    }
-
-    fn behind_text(&self, from: &Spot, text: &str) -> Result<Vec<Continuation>, String> {
+    pub(super) fn continuations(&self, from: &Spot, text: &str) -> Result<Vec<Continuation>, String> {
         let mut path = Path::default();
         path.push(text);
         let mut walk = Walk { waiting: vec![(from.clone(), path)], found: Vec::new() };

@@ -1,6 +1,6 @@
 //! The automaton of a prompt as an explicit graph, for grammars and for counts of tokens over all texts.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::SkeletonConstraint;
@@ -8,6 +8,7 @@ use super::border::{Border, FoundWay, Way, WayPart};
 use super::expand::{Element, Spot};
 use super::marker::Opening;
 use super::row::{Position, Thread};
+use crate::constraint::acyclic::values;
 use crate::constraint::automaton::mistaken;
 use crate::error::{Error, Result};
 use crate::tokenizer::{Chunk, ChunkState, TokenSpellings};
@@ -49,14 +50,14 @@ pub(super) struct PartLabel {
 }
 
 /// By state of a chunk, the least and the largest number of tokens from there to an end.
-pub(super) type ChunkLengths = HashMap<u32, [u32; 2]>;
+pub(super) type ChunkLengths = Vec<Option<[u32; 2]>>;
 
 impl GraphPart {
     /// Returns the least and the largest number of its tokens, by those of chunks.
     pub(super) fn length(&self, chunks: &[ChunkLengths]) -> [u32; 2] {
         match self {
             GraphPart::Run(ids) => [ids.len() as u32; 2],
-            GraphPart::Chunk(chunk, from) => chunks[*chunk][from],
+            GraphPart::Chunk(chunk, from) => chunks[*chunk][*from as usize].unwrap_or_default(),
         }
     }
 }
@@ -358,50 +359,35 @@ impl SkeletonGraph {
 
     /// Returns the least and the largest number of tokens of a whole text. Places have no circles: each part writes on.
     fn whole(&self, chunks: &[ChunkLengths]) -> [u32; 2] {
-        let mut known: Vec<Option<[u32; 2]>> = vec![None; self.places.len()];
-        let mut waiting = vec![0];
-        while let Some(&place) = waiting.last() {
-            let unknown: Vec<usize> = self.places[place]
-                .iter()
-                .filter_map(|edge| edge.to)
-                .filter(|to| known[*to].is_none())
-                .collect();
-            if known[place].is_none() && !unknown.is_empty() {
-                waiting.extend(unknown);
-                continue;
-            }
-            let mut range = [u32::MAX, 0];
-            for edge in &self.places[place] {
-                let part = edge.part.as_ref().map_or([0; 2], |part| part.0.length(chunks));
-                let rest = edge.to.and_then(|to| known[to]).unwrap_or([0; 2]);
-                range = widest(range, [part[0] + rest[0], part[1] + rest[1]]);
-            }
-            known[place] = Some(range);
-            waiting.pop();
-        }
-        known[0].unwrap_or([0; 2])
+        let behind = |place: usize| self.places[place].iter().filter_map(|edge| edge.to).collect();
+        let known = values(self.places.len(), 0..1, behind, |place, known| {
+            self.places[place].iter().map(|edge| edge.length(chunks, known)).reduce(widest)
+        });
+        known.and_then(|known| known[0]).unwrap_or_default()
     }
+}
+
+impl GraphEdge {
+    /// Returns the least and the most tokens from here to the end of the text, by those from each place.
+    fn length(&self, chunks: &[ChunkLengths], known: &[Option<[u32; 2]>]) -> [u32; 2] {
+        let part = self.part.as_ref().map_or([0; 2], |part| part.0.length(chunks));
+        added(part, self.to.and_then(|to| known[to]).unwrap_or_default())
+    }
+}
+
+/// Returns the least and the most tokens of a part and its rest.
+fn added(part: [u32; 2], rest: [u32; 2]) -> [u32; 2] {
+    [part[0] + rest[0], part[1] + rest[1]]
 }
 
 /// Returns the least and the largest number of tokens from each state to an end.
 fn lengths(states: &HashMap<u32, Arc<ChunkState>>) -> ChunkLengths {
-    let mut known = ChunkLengths::new();
-    let mut waiting = vec![0];
-    while let Some(&number) = waiting.last() {
-        let state = &states[&number];
-        let unknown: HashSet<u32> =
-            state.targets.iter().copied().filter(|to| !known.contains_key(to)).collect();
-        if !known.contains_key(&number) && !unknown.is_empty() {
-            waiting.extend(unknown);
-            continue;
-        }
-        let mut range = if state.ends { [0, 0] } else { [u32::MAX, 0] };
-        for to in &state.targets {
-            let [least, most] = known[to];
-            range = [range[0].min(least + 1), range[1].max(most + 1)];
-        }
-        known.insert(number, range);
-        waiting.pop();
-    }
-    known
+    let targets = |number: usize| states[&(number as u32)].targets.iter().map(|to| *to as usize);
+    let behind = |number: usize| targets(number).collect::<BTreeSet<usize>>().into_iter().collect();
+    let count = states.keys().max().map_or(0, |last| *last as usize + 1);
+    let known = values(count, 0..1, behind, |number, known| {
+        let end = states[&(number as u32)].ends.then_some([0; 2]);
+        targets(number).filter_map(|to| Some(added([1; 2], known[to]?))).chain(end).reduce(widest)
+    });
+    known.unwrap_or_default()
 }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::graph::{ChunkLengths, GraphEdge, GraphPart, PartList, PartTokens, SkeletonGraph};
+use crate::constraint::acyclic::values;
 use crate::error::Result;
 
 /// The longest line that is listed, in bytes.
@@ -32,13 +33,14 @@ impl PartTokens {
     }
 }
 
+/// What lines may have behind a place.
+type Rests = Option<Rc<[PartTokens]>>;
+
 /// Finds the lines of a graph.
 struct LineSearch<'g> {
     graph: &'g SkeletonGraph,
     /// By chunk, the least and the largest number of its tokens.
     chunks: &'g [ChunkLengths],
-    /// By place, what a line may have behind it.
-    rests: Vec<Option<Rc<Vec<PartTokens>>>>,
 }
 
 impl SkeletonGraph {
@@ -48,17 +50,18 @@ impl SkeletonGraph {
     /// # Errors
     /// As [`SkeletonGraph::tokens`].
     pub fn lines(&self) -> Result<Vec<PartTokens>> {
-        let rests = vec![None; self.places.len()];
-        let search = LineSearch { graph: self, chunks: &self.chunk_lengths()?, rests };
+        let search = LineSearch { graph: self, chunks: &self.chunk_lengths()? };
         Ok(search.lines().unwrap_or_default())
     }
 }
 
 impl LineSearch<'_> {
-    fn lines(mut self) -> Option<Vec<PartTokens>> {
+    fn lines(self) -> Option<Vec<PartTokens>> {
         let graph = self.graph;
+        let places = graph.places.len();
+        let rests = values(places, 0..places, |at| self.behind(at), |at, known| self.rests(at, known))?;
         let mut lines = PartList::default();
-        self.rests(0)?.iter().for_each(|line| lines.add(line.clone()));
+        rests[0].iter().flat_map(|rests| &**rests).for_each(|line| lines.add(line.clone()));
         for edge in graph.places.iter().flatten() {
             let pieces = self.pieces(edge);
             let Some((last, [_, middle @ ..])) = pieces.split_last().map(|all| (all.0, &pieces[..])) else {
@@ -69,7 +72,7 @@ impl LineSearch<'_> {
                 continue;
             }
             let begun = if last.is_whole_line() { PartTokens::without_tokens("") } else { last.clone() };
-            for rest in &*self.rests_behind(edge)? {
+            for rest in &*rests_behind(edge, &rests)? {
                 let line = join(&begun, rest);
                 if !line.part.is_empty() {
                     lines.add(line);
@@ -79,50 +82,28 @@ impl LineSearch<'_> {
         Some(lines.all)
     }
 
-    /// Returns what lines may have behind a place; `None` if that is too much.
-    fn rests(&mut self, place: usize) -> Option<Rc<Vec<PartTokens>>> {
-        let graph = self.graph;
-        let mut waiting = vec![place];
-        while let Some(&at) = waiting.last() {
-            if self.rests[at].is_some() {
-                waiting.pop();
-                continue;
-            }
-            let edges = &graph.places[at];
-            let goes_on =
-                |edge: &&GraphEdge| !self.pieces(edge).first().is_some_and(PartTokens::is_whole_line);
-            let behind = edges.iter().filter(goes_on).filter_map(|edge| edge.to);
-            let unknown: Vec<usize> = behind.filter(|to| self.rests[*to].is_none()).collect();
-            if !unknown.is_empty() {
-                waiting.extend(unknown);
-                continue;
-            }
-            waiting.pop();
-            let mut rests = PartList::default();
-            for edge in edges {
-                match self.pieces(edge).first() {
-                    Some(first) if first.is_whole_line() => rests.add(first.clone()),
-                    first => {
-                        let nothing = PartTokens::without_tokens("");
-                        let begun = first.unwrap_or(&nothing);
-                        self.rests_behind(edge)?.iter().for_each(|rest| rests.add(join(begun, rest)));
-                    }
-                }
-            }
-            if rests.all.len() > MOST_RESTS || rests.all.iter().any(|rest| rest.part.len() > LONGEST) {
-                return None;
-            }
-            self.rests[at] = Some(Rc::new(rests.all));
-        }
-        self.rests[place].clone()
+    /// Returns the places behind a place in the same line.
+    fn behind(&self, place: usize) -> Vec<usize> {
+        let goes_on = |edge: &&GraphEdge| !self.pieces(edge).first().is_some_and(PartTokens::is_whole_line);
+        self.graph.places[place].iter().filter(goes_on).filter_map(|edge| edge.to).collect()
     }
 
-    /// Returns what lines may have behind a part.
-    fn rests_behind(&mut self, edge: &GraphEdge) -> Option<Rc<Vec<PartTokens>>> {
-        match edge.to {
-            Some(to) => self.rests(to),
-            None => Some(Rc::new(vec![PartTokens::without_tokens("")])),
+    /// Returns what lines may have behind a place, by that of those behind it; `None` if that is too much.
+    fn rests(&self, place: usize, known: &[Rests]) -> Rests {
+        let mut rests = PartList::default();
+        for edge in &self.graph.places[place] {
+            match self.pieces(edge).first() {
+                Some(first) if first.is_whole_line() => rests.add(first.clone()),
+                first => {
+                    let nothing = PartTokens::without_tokens("");
+                    let begun = first.unwrap_or(&nothing);
+                    rests_behind(edge, known)?.iter().for_each(|rest| rests.add(join(begun, rest)));
+                }
+            }
         }
+        let is_short =
+            rests.all.len() <= MOST_RESTS && rests.all.iter().all(|rest| rest.part.len() <= LONGEST);
+        is_short.then(|| rests.all.into())
     }
 
     /// Returns a part, cut behind its line breaks. Tokens of slots count where their part begins.
@@ -150,5 +131,13 @@ impl LineSearch<'_> {
             first.tokens = part.length(self.chunks);
         }
         pieces
+    }
+}
+
+/// Returns what lines may have behind a part.
+fn rests_behind(edge: &GraphEdge, known: &[Rests]) -> Rests {
+    match edge.to {
+        Some(to) => known[to].clone(),
+        None => Some([PartTokens::without_tokens("")].into()),
     }
 }

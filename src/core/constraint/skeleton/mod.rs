@@ -327,15 +327,8 @@ impl SkeletonConstraint {
             spellings.behind(&whole, prompt.len(), prompt.len() + begun.len())
         };
         let ids = behind.unwrap_or_default().to_vec();
-        let mut row = SkeletonRow::new(self);
-        for id in &ids {
-            if *id == self.eos() || !row.mask().allows(*id) {
-                row.end();
-                break;
-            }
-            row.advance(self, *id);
-        }
-        if ids.is_empty() || row.mask() == Mask::Only(&[]) {
+        let (row, is_legal) = self.followed(&ids);
+        if ids.is_empty() || !is_legal || row.mask() == Mask::Only(&[]) {
             let problem =
                 format!("no text of this prompt begins with the tokens of `{}`", begun.escape_debug());
             let remedy = "end prompts with a beginning of the text that ends where no token joins it with what follows";
@@ -370,7 +363,7 @@ impl SkeletonConstraint {
     fn opened(&self, tokens: &Arc<MarkerTokens>) -> Result<Openings> {
         let Self { processor, program, .. } = self;
         let marker = processor.skeleton.marker.as_deref().unwrap_or_default();
-        let found = program.opened(&program.start(), marker);
+        let found = program.continuations(&program.start(), marker);
         let mut all = Vec::new();
         for Continuation { elements, to } in found.map_err(|why| refuse(&processor.tokenizer.name, why))? {
             let [Element::Text(text)] = &elements[..] else {

@@ -166,13 +166,6 @@ impl SkeletonRow {
         self.keep(legal);
     }
 
-    /// Allows no token any more.
-    pub(super) fn end(&mut self) {
-        self.threads.clear();
-        self.free = None;
-        self.legal = Legal::Only(Arc::new([]));
-    }
-
     /// Returns the ways in which the text can be read.
     pub(super) fn threads(&self) -> &[Thread] {
         &self.threads
@@ -196,7 +189,9 @@ impl SkeletonRow {
         match legal {
             Ok(legal) => self.legal = legal,
             Err(error) => {
-                self.end();
+                self.threads.clear();
+                self.free = None;
+                self.legal = Legal::Only(Arc::new([]));
                 self.problem = Some(error.to_string().into());
             }
         }

@@ -6,7 +6,6 @@ use rand_chacha::ChaCha8Rng;
 
 use super::border::{ANOTHER, UNFOLLOWED, refuse};
 use super::{Element, SkeletonConstraint, SkeletonRow};
-use crate::constraint::Mask;
 use crate::encoding::Dfa;
 use crate::error::Result;
 
@@ -94,7 +93,7 @@ impl ConstraintCheck<'_> {
         let (program, name) = (&constraint.program, &constraint.processor.tokenizer.name);
         let (mut text, mut at) = (String::new(), program.start());
         while !program.is_over(&at) && text.len() < 4 * MOST_TOKENS {
-            let mut all = program.continuations(&at, false).map_err(|why| refuse(name, why))?;
+            let mut all = program.continuations(&at, "").map_err(|why| refuse(name, why))?;
             if all.is_empty() {
                 return Err(refuse(name, "no text of the skeleton goes on in it"));
             }
@@ -131,11 +130,7 @@ impl ConstraintCheck<'_> {
         }
         let mut is_over = false;
         while ids.len() < MOST_TOKENS && !is_over {
-            let id = match row.mask() {
-                Mask::Forced(id) => id,
-                Mask::Only(list) if !list.is_empty() => list[random.random_range(0..list.len())],
-                _ => return Err(self.stuck(&row, &ids)),
-            };
+            let Some(id) = row.mask().drawn(random) else { return Err(self.stuck(&row, &ids)) };
             is_over = id == constraint.eos();
             if !is_over {
                 ids.push(id);
@@ -186,16 +181,24 @@ fn random_slot(dfa: &Dfa, random: &mut ChaCha8Rng) -> String {
 }
 
 impl SkeletonConstraint {
+    /// Follows tokens up to the first that is not legal or ends the text. Returns the row there, and whether it followed all.
+    pub(super) fn followed(&self, ids: &[u32]) -> (SkeletonRow, bool) {
+        let mut row = self.row();
+        let is_legal = ids.iter().all(|id| {
+            let is_legal = *id != self.eos() && row.mask().allows(*id);
+            if is_legal {
+                row.advance(self, *id);
+            }
+            is_legal
+        });
+        (row, is_legal)
+    }
+
     /// Returns the row that does not go on, unless the tokens of a text are legal, and complete it if it is over.
     fn refusal(&self, ids: &[u32], is_over: bool) -> Option<SkeletonRow> {
-        let mut row = self.row();
-        for id in ids {
-            if !row.mask().allows(*id) || *id == self.eos() {
-                return Some(row);
-            }
-            row.advance(self, *id);
-        }
-        (is_over && !row.mask().allows(self.eos())).then_some(row)
+        let (row, is_legal) = self.followed(ids);
+        let ends = !is_over || row.mask().allows(self.eos());
+        (!is_legal || !ends).then_some(row)
     }
 
     /// Returns whether the tokens of a text are legal, and complete it if it is over.

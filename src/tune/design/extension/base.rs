@@ -55,6 +55,19 @@ impl<'t> BaseVocabulary<'t> {
         BaseVocabulary { alphabet, tokens, pre_tokens }
     }
 
+    /// Returns a text as the vocabulary spells it; a character without a token by the token of its byte.
+    pub(in crate::design) fn spelled(&self, text: &str) -> String {
+        match (self.alphabet, text.as_bytes()) {
+            (Alphabet::Bytes, _) => {
+                let letter =
+                    |c: char| if c <= ' ' { char::from_u32(0x100 + c as u32).unwrap_or(c) } else { c };
+                text.chars().map(letter).collect()
+            }
+            (Alphabet::Text, [byte]) if *byte != b' ' && !self.holds(text) => format!("<0x{byte:02X}>"),
+            (Alphabet::Text, _) => text.replace(' ', "\u{2581}"),
+        }
+    }
+
     pub(in crate::design) fn texts(&self) -> impl Iterator<Item = &str> + Clone {
         self.tokens.keys().map(String::as_str)
     }

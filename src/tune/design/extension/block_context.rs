@@ -9,7 +9,11 @@ use drift_core::{Error, Result, Tokenizer};
 ///
 /// # Errors
 /// If the base has no token for a character.
-pub(super) fn ids_around_blocks(base: &Tokenizer, text: &str, block: &str) -> Result<Vec<Vec<u32>>> {
+pub(in crate::design) fn ids_around_blocks(
+    base: &Tokenizer,
+    text: &str,
+    block: &str,
+) -> Result<Vec<Vec<u32>>> {
     let (mut parts, mut part) = (Vec::new(), Vec::new());
     for section in base.sections(text)? {
         match section {

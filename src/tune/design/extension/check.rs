@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use super::base::BaseTokenizer;
+use super::block_context::ids_around_blocks;
 use super::checker::{Checker, TokenizerPair};
 use super::layout::Alphabet;
 use super::numbers::Pieces;
@@ -87,7 +88,13 @@ pub(in crate::design) fn check_pieces(
     check.normalizer()?;
     let plain_text = match alphabet {
         Alphabet::Bytes => check.plain_pieces(base.json, new_tokens)?,
-        Alphabet::Text => check.plain_sections(base.json)?,
+        Alphabet::Text => {
+            let (head, block) = (check.up_to_a_block(""), check.some_block());
+            let text = format!("{head}{block}");
+            let before = ids_around_blocks(base.tokenizer, &text, &block)?.swap_remove(0).len();
+            let ids = extended.ids(&text)?.split_off(before);
+            check.plain_sections(base.json, [&head, &block, &block], &ids)?
+        }
     };
     let run = check.numbers(pieces, new_tokens, job)?;
     let fallbacks = check.fallbacks(new_tokens)?;

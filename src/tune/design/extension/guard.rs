@@ -29,22 +29,24 @@ const MOST_TEXTS: usize = 4_096;
 /// The first parts, each with the rests from which it is cut, as expressions.
 type Cuts = BTreeMap<String, BTreeSet<String>>;
 
-/// Returns the guard's expression for a base that gets these new tokens for the blocks of a grammar; `None` if no cut is needed.
+/// Returns the guard's expression for a base that gets these new tokens for blocks or numbers that are written with `characters`; `None`
+/// if no cut is needed.
 ///
 /// # Errors
 /// If the base lacks a character of blocks, a text cannot be cut, or there are too many texts.
 pub(in crate::design) fn guard(
     base: BaseTokenizer<'_>,
-    grammar: Grammar,
+    characters: &str,
     new: &[String],
 ) -> Result<Option<String>> {
     let BaseTokenizer { tokenizer: base, json: base_json } = base;
-    let characters = written_with(grammar);
     if Alphabet::from_json(base_json) == Alphabet::Bytes {
         return Ok(None);
     }
     let vocabulary = base.vocabulary();
-    if let Some(lacking) = characters.chars().find(|c| !vocabulary.contains_key(c.encode_utf8(&mut [0; 4]))) {
+    // Line breaks fall back to their bytes.
+    let is_lacking = |c: &char| *c != '\n' && !vocabulary.contains_key(c.encode_utf8(&mut [0; 4]));
+    if let Some(lacking) = characters.chars().find(is_lacking) {
         let problem = format!("has no token {lacking:?}");
         return Err(Error::input(&base.name, problem, "give a base that has all characters of blocks"));
     }
@@ -62,7 +64,7 @@ pub(in crate::design) fn guard(
     listed.sort_unstable();
     let of_base = listed.len();
     // If digits are never merged with anything, the position of the cut does not depend on the digits of a text.
-    let alike = !vocabulary.keys().any(|text| merges_digits(text, &characters));
+    let alike = !vocabulary.keys().any(|text| merges_digits(text, characters));
     let mut cuts = Cuts::new();
     for text in new {
         // One expression with arbitrary digits covers all texts of the same shape, so the list stays short.

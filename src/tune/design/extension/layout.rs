@@ -170,7 +170,7 @@ pub(in crate::design) fn ids_inside(base: &Tokenizer, text: &str) -> Result<Vec<
     // A base marks beginnings if a single digit gets other ids as a whole text than inside a text.
     let whole = base.ids("0")?;
     let marks = base.model_ids("0").filter(|ids| *ids != whole);
-    match marks.and_then(|_| base.model_ids(text)) {
+    match marks.and_then(|_| base.model_ids(&text.replace(' ', "\u{2581}"))) {
         Some(ids) => Ok(ids),
         None => base.ids(text),
     }

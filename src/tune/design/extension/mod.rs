@@ -9,7 +9,7 @@
 //!   reference encoding.
 
 pub(crate) mod base;
-mod block_context;
+pub(super) mod block_context;
 pub mod check;
 pub(super) mod checker;
 pub mod config;

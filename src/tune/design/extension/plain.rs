@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::block_context::ids_around_blocks;
-use super::checker::{Checker, TokenizerPair};
+use super::checker::TokenizerPair;
 use super::json::added_tokens;
 use super::layout::{Alphabet, BaseLayout, is_apart};
 use super::mixed::{MIXED_TEXTS, mixed_text};
@@ -85,33 +85,36 @@ impl TokenizerPair<'_> {
         }
         Ok(())
     }
-}
 
-impl Checker<'_> {
     /// For bases without splits, a piece is a section between added tokens or blocks. The lookup changes it only if it is a token.
-    /// So every token is tried as a whole section, and as the whole text after a block.
-    pub(in crate::design) fn plain_sections(&self, base_json: &Value) -> Result<PlainText> {
-        let block = self.some_block();
-        let head = format!("{}{block}", self.up_to_a_block(""));
-        let before = self.extended.ids(&head)?;
+    /// So every token is tried as a whole section, and as the whole text after a block with these ids, which is `piece` to the model.
+    pub(in crate::design) fn plain_sections(
+        &self,
+        base_json: &Value,
+        [head, block, piece]: [&str; 3],
+        ids: &[u32],
+    ) -> Result<PlainText> {
         let vocabulary: Vec<(u32, String)> = by_id(self.extended.vocabulary());
-        first_error(&vocabulary, |(_, text)| {
-            self.same_ids(text)?;
-            let text = format!("{head}{text}");
-            let mut expected = before.clone();
-            expected.extend(ids_around_blocks(self.base, &text, &block)?.pop().unwrap_or_default());
-            if self.extended.ids(&text)? == expected {
+        first_error(&vocabulary, |(_, own)| {
+            let token = own.replace('\u{2581}', " ");
+            if self.isolated.taken_apart(&token)? == token {
+                self.same_ids(&token)?;
+            }
+            let text = format!("{head}{block}{token}");
+            // What is no block in this place, or forms another one, is no text after a block. Added tokens are matched before.
+            if self.base.is_added(own) || self.isolated.taken_apart(&text)? != format!("{head}{token}") {
                 return Ok(());
             }
-            let text = drift_core::error::excerpt(&text.as_bytes()[head.len()..]);
+            if self.extended.ids(&text)? == ids_around_blocks(self.base, &text, piece)?.join(ids) {
+                return Ok(());
+            }
+            let text = drift_core::error::excerpt(token.as_bytes());
             Err(self.broken(&format!("{text} after a block would take other tokens")))
         })?;
         let known = marks_spaces(&base_json["normalizer"]);
         Ok(if known { PlainText::Proved } else { PlainText::Tried })
     }
-}
 
-impl TokenizerPair<'_> {
     /// Removes the blocks from a text. A normalizer can turn other text into a block, as NFKC does with full-width digits; such
     /// text is removed too.
     fn without_blocks(&self, text: &str) -> Result<String> {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::numbers::{HEAD, NumberForm, POINT, SPACE, SlotNumbers};
+use crate::design::extension::base::BaseVocabulary;
 use crate::design::scheme::expression::CUT_MARK;
 use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
 
@@ -10,9 +11,9 @@ use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
 pub(in crate::design) type Cuts = BTreeMap<usize, Vec<usize>>;
 
 /// The pieces that a base lacks, by decimals and parts; `None` if they are too many or may not be tokens.
-struct Lacking<'v, V> {
+struct Lacking<'v> {
     numbers: &'v SlotNumbers,
-    vocabulary: &'v V,
+    vocabulary: &'v BaseVocabulary<'v>,
     known: BTreeMap<[usize; 3], Option<BTreeSet<String>>>,
 }
 
@@ -20,7 +21,6 @@ struct Lacking<'v, V> {
 #[derive(Clone)]
 pub(in crate::design) struct CutNumbers {
     pub cuts: Cuts,
-    /// As the vocabulary spells them.
     pub new: Vec<String>,
 }
 
@@ -37,10 +37,10 @@ pub(in crate::design) fn most_pieces(numbers: &SlotNumbers) -> usize {
 
 /// Returns cuts into so many pieces with few new tokens: those of each number of decimals in turn, until none gets better.
 /// `None` if there are none with at most [`MAX_NEW_TOKENS`].
-pub(in crate::design) fn cut_numbers<V: BaseTokens>(
+pub(in crate::design) fn cut_numbers(
     numbers: &SlotNumbers,
     pieces: usize,
-    vocabulary: &V,
+    vocabulary: &BaseVocabulary<'_>,
 ) -> Option<CutNumbers> {
     let mut lacking = Lacking { numbers, vocabulary, known: BTreeMap::new() };
     let mut chosen: BTreeMap<usize, (Vec<usize>, BTreeSet<String>)> = BTreeMap::new();
@@ -85,14 +85,14 @@ fn combinations(from: usize, to: usize, count: usize) -> Vec<Vec<usize>> {
     all
 }
 
-impl<V: BaseTokens> Lacking<'_, V> {
+impl Lacking<'_> {
     /// Returns the pieces that the base lacks if numbers with so many decimals are cut so.
     fn of(&mut self, decimals: usize, cuts: &[usize]) -> Option<BTreeSet<String>> {
         let mut all = BTreeSet::new();
         for [from, to] in spans(decimals, cuts) {
             let Lacking { numbers, vocabulary, .. } = self;
             let known = self.known.entry([decimals, from, to]);
-            all.extend(known.or_insert_with(|| lacking(numbers, decimals, [from, to], *vocabulary)).clone()?);
+            all.extend(known.or_insert_with(|| lacking(numbers, decimals, [from, to], vocabulary)).clone()?);
         }
         Some(all)
     }
@@ -103,12 +103,12 @@ fn spans(decimals: usize, cuts: &[usize]) -> impl Iterator<Item = [usize; 2]> {
     starts.zip(cuts.iter().copied().chain([parts(decimals)])).map(|(from, to)| [from, to])
 }
 
-/// Returns the pieces of these parts that the base lacks, as its vocabulary spells them.
+/// Returns the pieces of these parts that the base lacks.
 fn lacking(
     numbers: &SlotNumbers,
     decimals: usize,
     [from, to]: [usize; 2],
-    vocabulary: &impl BaseTokens,
+    vocabulary: &BaseVocabulary<'_>,
 ) -> Option<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for form in numbers.with(decimals) {
@@ -122,15 +122,9 @@ fn lacking(
             }
         }
     }
-    found.retain(|piece| !piece.is_empty() && !vocabulary.holds(&spelled(piece)));
+    found.retain(|piece| !piece.is_empty() && !vocabulary.holds(&vocabulary.spelled(piece)));
     let may_be_added = found.iter().all(|piece| !vocabulary.may_not_be_added(piece));
-    may_be_added.then(|| found.iter().map(|piece| spelled(piece)).collect())
-}
-
-/// Returns a text as byte-level vocabularies spell it: white space in letters.
-pub(in crate::design) fn spelled(text: &str) -> String {
-    let letters = text.chars();
-    letters.map(|c| if c <= ' ' { char::from_u32(0x100 + c as u32).unwrap_or(c) } else { c }).collect()
+    may_be_added.then_some(found)
 }
 
 impl CutNumbers {

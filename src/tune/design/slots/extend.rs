@@ -1,22 +1,25 @@
 //! Extends a tokenizer for the numbers of a skeleton, checks it, and counts the tokens of texts.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::cuts::{CutNumbers, cut_numbers, most_pieces, spelled};
-use super::numbers::{NumberForm, SlotNumbers};
+use super::cuts::{CutNumbers, cut_numbers, most_pieces};
+use super::numbers::{CHARACTERS, NumberForm, SlotNumbers, escaped};
 use super::report::{PromptCounts, SLOTS_SCHEMA, SlotCut, SlotGuarantees, SlotReport};
 use crate::design::base_files::BaseFiles;
-use crate::design::extension::base::BaseVocabulary;
+use crate::design::extension::base::{BaseTokenizer, BaseVocabulary};
+use crate::design::extension::block_context::ids_around_blocks;
 use crate::design::extension::checker::{Isolated, TokenizerPair};
 use crate::design::extension::extend::{OTHER_BASE, WHOLE_NUMBERS, add_tokens, pre_tokenizer};
+use crate::design::extension::guard::guard;
 use crate::design::extension::json::{added_tokens, regex, split, splits, written};
 use crate::design::extension::layout::{Alphabet, BaseLayout};
 use crate::design::extension::new_tokens::list;
+use crate::design::extension::plain::PlainText;
 use crate::design::extension::plan::Aim;
 use crate::design::extension::strip::another_way;
 use crate::design::extension::texts::CONTEXTS;
@@ -28,6 +31,7 @@ use crate::design::scheme::space::{BaseTokens, MAX_NEW_TOKENS};
 use crate::parameter;
 use drift_core::io::hash_bytes;
 use drift_core::skeleton::{Neighbours, NumberPlace, Skeleton};
+use drift_core::tokenizer::TextPart;
 use drift_core::{Error, Job, Result, Tokenizer};
 use drift_data::skeleton_tokens::{SkeletonTexts, SkeletonTokens};
 
@@ -42,27 +46,39 @@ pub struct SlotRequest {
 }
 
 /// Finds the numbers of texts: a tokenizer that removes them.
-struct NumberRemover(Tokenizer);
+struct NumberRemover {
+    tokenizer: Tokenizer,
+    spaces: AddedSpaces,
+}
+
+/// What a base puts before a text, and before one that begins with a space.
+type AddedSpaces = [&'static str; 2];
 
 impl Isolated for NumberRemover {
     fn taken_apart(&self, text: &str) -> Result<String> {
-        let (mut text, mut left) = (text.to_owned(), self.0.pre_tokens(text)?.concat());
+        let mut text = text.to_owned();
         // What stood around a number may be one without it.
-        while left != text {
-            (text, left) = (left.clone(), self.0.pre_tokens(&left)?.concat());
+        loop {
+            let space = self.spaces[usize::from(text.starts_with(' '))];
+            let left = self.tokenizer.pre_tokens(&format!("{space}{text}"))?.concat();
+            let left = left.strip_prefix(space).unwrap_or(&left);
+            if left == text {
+                return Ok(text);
+            }
+            text = left.to_owned();
         }
-        Ok(left)
     }
 }
 
 impl NumberRemover {
-    fn new([isolating, alone]: &[String; 2]) -> Result<Self> {
+    fn new([isolating, alone]: &[String; 2], spaces: AddedSpaces) -> Result<Self> {
         let mut split = split(&format!("{isolating}|\\A{alone}\\z"));
         split["behavior"] = "Removed".into();
         let model = json!({"type": "WordLevel", "vocab": {"x": 0}, "unk_token": "x"});
         let json = json!({"version": "1.0", "added_tokens": [], "pre_tokenizer": split, "model": model});
         let bytes = json.to_string().into_bytes();
-        Ok(NumberRemover(Tokenizer::from_bytes("numbers", hash_bytes("numbers", &bytes), &bytes)?))
+        let tokenizer = Tokenizer::from_bytes("numbers", hash_bytes("numbers", &bytes), &bytes)?;
+        Ok(NumberRemover { tokenizer, spaces })
     }
 }
 
@@ -78,35 +94,27 @@ impl SlotRequest {
         beside: &BaseFiles,
         job: &Job,
     ) -> Result<(TrainedTokenizer<SlotReport>, Option<Rows>)> {
+        let alphabet = Alphabet::from_json(base_json);
         let layout = layout(base, base_json)?;
-        let numbers = SlotNumbers::of(&self.skeleton)?;
+        let spaces = [added_space(base, "x")?, added_space(base, " x")?];
+        let numbers = SlotNumbers::of(&self.skeleton, !spaces[0].is_empty())?;
         let base_counts = self.count(base, job)?;
-        let vocabulary = BaseVocabulary::of(base, Alphabet::Bytes);
+        let vocabulary = BaseVocabulary::of(base, alphabet);
         let (tokens, cut) = self.reach(&numbers, &vocabulary)?;
         job.check()?;
-        let [isolating, alone] = numbers.patterns();
-        let patterns = [isolating, alone, cut.pattern(&numbers)];
-        let mut json = base_json.clone();
-        let new_tokens = add_tokens(&mut json, &base.name, &cut.new, &[])?;
-        json["model"]["ignore_merges"] = true.into();
-        json["pre_tokenizer"] = pre_tokenizer(&layout, &patterns, None);
+        let of_base = BaseTokenizer { tokenizer: base, json: base_json };
+        let (json, new_tokens) = written_into(of_base, layout, &numbers, &cut, &vocabulary)?;
+        let remover = NumberRemover::new(&numbers.patterns(), spaces)?;
         let name = format!("{}-{}-{tokens}", base.name, self.skeleton.name);
         let (extended, tokenizer_json) = written(&name, &json)?;
-        let [isolating, alone, _] = patterns;
-        let remover = NumberRemover::new(&[isolating, alone])?;
         refuse_added(base, base_json, &numbers)?;
-        let pair = TokenizerPair {
-            base,
-            extended: &extended,
-            isolated: &remover,
-            contexts: &CONTEXTS[..],
-            alphabet: Alphabet::Bytes,
-        };
-        let check = SlotCheck { pair, numbers: &numbers, cut: &cut };
-        let guarantees = check.run(base_json, &vocabulary, &new_tokens, job)?;
-        let texts: Result<Vec<(u32, String)>> =
-            new_tokens.iter().map(|(id, _)| Ok((*id, extended.decode(&[*id])?))).collect();
-        let new = list(base, &texts?, &BTreeMap::new())?;
+        let (isolated, contexts) = (&remover, &CONTEXTS[..]);
+        let pair = TokenizerPair { base, extended: &extended, isolated, contexts, alphabet };
+        let known = extended.vocabulary();
+        let check = SlotCheck { pair, numbers: &numbers, cut: &cut, vocabulary: &vocabulary, known };
+        let guarantees = check.run(base_json, &new_tokens, job)?;
+        let texts: Vec<(u32, String)> = new_tokens.iter().map(|new| new.0).zip(cut.new.clone()).collect();
+        let new = list(base, &texts, &BTreeMap::new())?;
         let rows = beside.new_rows(base, &new)?;
         let counts = self.count(&extended, job)?;
         let embedding_rows = u64::from(extended.rows());
@@ -175,35 +183,73 @@ impl SlotRequest {
     }
 }
 
+/// Writes the tokens of numbers into a base. Returns its JSON, and the new tokens as its vocabulary spells them.
+fn written_into(
+    base: BaseTokenizer<'_>,
+    mut layout: BaseLayout,
+    numbers: &SlotNumbers,
+    cut: &CutNumbers,
+    vocabulary: &BaseVocabulary<'_>,
+) -> Result<(Value, Vec<(u32, String)>)> {
+    let mut json = base.json.clone();
+    let new: Vec<String> = cut.new.iter().map(|piece| vocabulary.spelled(piece)).collect();
+    let new_tokens = add_tokens(&mut json, &base.tokenizer.name, &new, &[])?;
+    json["model"]["ignore_merges"] = true.into();
+    // Like a split of the base it leaves numbers alone.
+    layout.own.extend(guard(base, CHARACTERS, &new)?.as_deref().map(split));
+    let [isolating, alone] = numbers.patterns();
+    let mut patterns = [isolating, alone, cut.pattern(numbers)];
+    if Alphabet::from_json(base.json) == Alphabet::Text {
+        patterns = patterns.map(|pattern| pattern.replace(&escaped(" "), "\u{2581}"));
+    }
+    json["pre_tokenizer"] = pre_tokenizer(&layout, &patterns, None);
+    Ok((json, new_tokens))
+}
+
+/// Returns the space that a base puts before a text, if it does.
+///
+/// # Errors
+/// If its pre-tokenizer refuses a text.
+fn added_space(base: &Tokenizer, text: &str) -> Result<&'static str> {
+    let mut marks = 0;
+    for part in base.sections(text)? {
+        if let TextPart::Piece(piece) = part {
+            marks += piece.matches('\u{2581}').count();
+        }
+    }
+    Ok(if marks > text.matches(' ').count() { " " } else { "" })
+}
+
 /// Returns the layout of a base.
 fn layout(base: &Tokenizer, json: &Value) -> Result<BaseLayout> {
-    const REMEDY: &str = "extend a byte-level BPE tokenizer";
-    if Alphabet::from_json(json) == Alphabet::Text {
-        let problem = "marks white space in its tokens, which numbers of skeletons begin with";
-        return Err(Error::input(&base.name, problem, REMEDY));
-    }
     if splits(&json["pre_tokenizer"]).into_iter().filter_map(regex).any(|regex| regex.starts_with(CUT_MARK)) {
         return Err(another_way(&base.name));
     }
     let layout =
         BaseLayout::from_json(json).map_err(|problem| Error::input(&base.name, problem, OTHER_BASE))?;
-    let mut own = layout.own.iter();
-    if !layout.before.is_empty() || own.any(|member| member["type"] == "Split" && regex(member).is_none()) {
+    let is_text = Alphabet::from_json(json) == Alphabet::Text;
+    let mut own = layout.own.iter().filter(|member| member["type"] == "Split" && regex(member).is_none());
+    // Where spaces are marked, a split by spaces finds none.
+    let may_cut = own.any(|member| !is_text || member["pattern"]["String"] != " ")
+        || layout.before.iter().any(|member| member["type"] != "Metaspace" || member["split"] != false);
+    if may_cut {
         let problem = "has a pre-tokenizer that may cut white space off numbers";
-        return Err(Error::input(&base.name, problem, REMEDY));
+        return Err(Error::input(&base.name, problem, OTHER_BASE));
     }
     Ok(layout)
 }
 
 /// Refuses a base one of whose added tokens may be a part of a number.
 fn refuse_added(base: &Tokenizer, json: &Value, numbers: &SlotNumbers) -> Result<()> {
-    let spaces: String = numbers.places.iter().map(|place| &*place.space).collect();
-    let parts = format!("{spaces}+-.0123456789");
-    match added_tokens(json).into_iter().find(|(_, content)| content.chars().all(|c| parts.contains(c))) {
+    match added_tokens(json).into_iter().find(|added| numbers.may_hold(&added.1)) {
         None => Ok(()),
         Some((_, content)) => {
             let problem = format!("the added token `{}` can be a part of a number", content.escape_debug());
-            Err(Error::input(&base.name, problem, OTHER_BASE))
+            // Such tokens are matched before the white space of a number could be isolated with it.
+            let is_space = content.trim().is_empty();
+            let remedy =
+                if is_space { "give a skeleton with other white space before numbers" } else { OTHER_BASE };
+            Err(Error::input(&base.name, problem, remedy))
         }
     }
 }
@@ -213,20 +259,19 @@ struct SlotCheck<'c> {
     pair: TokenizerPair<'c>,
     numbers: &'c SlotNumbers,
     cut: &'c CutNumbers,
+    vocabulary: &'c BaseVocabulary<'c>,
+    /// The ids of the extended vocabulary.
+    known: HashMap<String, u32>,
 }
 
 impl SlotCheck<'_> {
-    fn run(
-        &self,
-        base_json: &Value,
-        vocabulary: &BaseVocabulary<'_>,
-        new_tokens: &[(u32, String)],
-        job: &Job,
-    ) -> Result<SlotGuarantees> {
+    fn run(&self, base_json: &Value, new_tokens: &[(u32, String)], job: &Job) -> Result<SlotGuarantees> {
         let Self { pair, numbers, .. } = self;
         let unchanged_tokens = pair.vocabulary(new_tokens)?;
-        let plain_text = pair.plain_pieces(base_json, new_tokens)?;
-        let known = pair.extended.vocabulary();
+        let plain_text = match pair.alphabet {
+            Alphabet::Bytes => pair.plain_pieces(base_json, new_tokens)?,
+            Alphabet::Text => self.plain_sections(base_json)?,
+        };
         let (mut count, reached) = (0, Mutex::new(HashSet::new()));
         let mut like_numbers = Vec::new();
         for form in &numbers.forms {
@@ -235,7 +280,7 @@ impl SlotCheck<'_> {
                 for around in surroundings(place) {
                     job.check()?;
                     all.par_iter().try_for_each(|number| {
-                        let ids = self.number(form, &place.space, number, &around, vocabulary, &known)?;
+                        let ids = self.number(form, &place.space, number, &around)?;
                         reached.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
                         Ok(())
                     })?;
@@ -256,9 +301,9 @@ impl SlotCheck<'_> {
         if let Some((id, piece)) = new_tokens.iter().find(|(id, _)| !reached.contains(id)) {
             return Err(pair.broken(&format!("no number reaches new token {id}, {piece:?}")));
         }
-        for (id, _) in new_tokens {
-            let text = pair.extended.decode(&[*id])?;
-            like_numbers.extend([format!("x{text}"), format!("{text}x"), format!("1.{text}"), text]);
+        for text in &self.cut.new {
+            let own = [format!("x{text}"), format!("{text}x"), format!("1.{text}"), text.clone()];
+            like_numbers.extend(own);
         }
         like_numbers.par_iter().try_for_each(|text| {
             let is_other = pair.isolated.taken_apart(text)? == *text;
@@ -282,10 +327,8 @@ impl SlotCheck<'_> {
         space: &str,
         number: &str,
         [before, after]: &[String; 2],
-        vocabulary: &BaseVocabulary<'_>,
-        known: &HashMap<String, u32>,
     ) -> Result<Vec<u32>> {
-        let Self { pair, cut, .. } = self;
+        let Self { pair, cut, vocabulary, known, .. } = self;
         let text = format!("{space}{number}");
         let pieces = cut.pieces(form, space, &text);
         if pieces.len() > 1 && vocabulary.may_not_be_added(&text) {
@@ -295,14 +338,38 @@ impl SlotCheck<'_> {
                 OTHER_BASE,
             ));
         }
-        let ids: Option<Vec<u32>> = pieces.iter().map(|piece| known.get(&spelled(piece)).copied()).collect();
-        let ids = ids.ok_or_else(|| pair.broken("a piece is missing"))?;
-        let expected = [pair.base.ids(before)?, ids.clone(), pair.base.ids(after)?].concat();
-        let whole = format!("{before}{text}{after}");
+        let ids = pieces.iter().map(|piece| known.get(&vocabulary.spelled(piece)).copied());
+        let ids = ids.collect::<Option<Vec<u32>>>().ok_or_else(|| pair.broken("a piece is missing"))?;
+        let whole = format!("{before}{}{after}", self.written(before, &text));
+        let around = match pair.alphabet {
+            Alphabet::Bytes => vec![pair.base.ids(before)?, pair.base.ids(after)?],
+            Alphabet::Text => ids_around_blocks(pair.base, &whole, &vocabulary.spelled(&text))?,
+        };
+        let expected = around.join(&ids[..]);
         if pair.extended.ids(&whole)? != expected || !pair.decodes(&expected, &whole)? {
             return Err(pair.broken(&format!("{whole:?} does not take the pieces of its number")));
         }
         Ok(ids)
+    }
+
+    /// Returns the text of a number behind another text, without the space that the base adds.
+    fn written<'t>(&self, before: &str, text: &'t str) -> &'t str {
+        let begins = before.is_empty() && self.numbers.adds_space;
+        text.strip_prefix(' ').filter(|_| begins).unwrap_or(text)
+    }
+
+    /// Checks texts behind a number, for all that may stand behind numbers; see [`TokenizerPair::plain_sections`].
+    fn plain_sections(&self, base_json: &Value) -> Result<PlainText> {
+        let (mut found, mut known_after) = (PlainText::Proved, BTreeSet::new());
+        for place in self.numbers.places.iter().filter(|place| known_after.insert(&place.after)) {
+            let Some(form) = self.numbers.forms.iter().find(|form| form.slot == place.slot) else { continue };
+            let around = &surroundings(place)[0];
+            let ids = self.number(form, &place.space, &form.numbers[0], around)?;
+            let (before, text) = (&around[0], format!("{}{}", place.space, form.numbers[0]));
+            let around = [&**before, self.written(before, &text), &self.vocabulary.spelled(&text)];
+            found = self.pair.plain_sections(base_json, around, &ids)?;
+        }
+        Ok(found)
     }
 
     fn example(&self, form: &NumberForm, skeleton: &Skeleton) -> SlotCut {

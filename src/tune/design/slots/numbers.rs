@@ -20,7 +20,12 @@ pub(in crate::design) struct NumberForm {
 pub(in crate::design) struct SlotNumbers {
     pub places: BTreeSet<NumberPlace>,
     pub forms: Vec<NumberForm>,
+    /// Whether the base puts a space before a text, which then belongs to a number with which the text begins.
+    pub adds_space: bool,
 }
+
+/// The characters of numbers and of the white space before them, as SentencePiece spells them.
+pub(in crate::design) const CHARACTERS: &str = "\u{2581}\n+-.0123456789";
 
 /// The parts of a number that are never cut: white space, sign and integer, then the point and each decimal.
 pub(in crate::design) const SPACE: usize = 0;
@@ -32,8 +37,19 @@ impl SlotNumbers {
     ///
     /// # Errors
     /// If it has none, or a slot has too many.
-    pub(in crate::design) fn of(skeleton: &Skeleton) -> Result<Self> {
-        let places = skeleton.number_places();
+    pub(in crate::design) fn of(skeleton: &Skeleton, adds_space: bool) -> Result<Self> {
+        let mut places = skeleton.number_places();
+        for place in places.clone().into_iter().filter(|place| adds_space && place.space.is_empty()) {
+            let Some(before) = place.before.as_ref().filter(|before| before.contains(&None)) else {
+                continue;
+            };
+            let others: BTreeSet<Option<u8>> = before.iter().copied().filter(Option::is_some).collect();
+            places.remove(&place);
+            places.insert(NumberPlace { space: " ".into(), before: Some([None].into()), ..place.clone() });
+            if !others.is_empty() {
+                places.insert(NumberPlace { before: Some(others), ..place });
+            }
+        }
         if places.is_empty() {
             let problem = "has no slot of numbers";
             return Err(Error::input(
@@ -52,12 +68,21 @@ impl SlotNumbers {
         }
         // The longest first: an alternation takes the first alternative that matches.
         forms.sort_by_key(|form: &NumberForm| std::cmp::Reverse(form.decimals));
-        Ok(SlotNumbers { places, forms })
+        Ok(SlotNumbers { places, forms, adds_space })
     }
 
     /// Returns the numbers of decimals.
     pub(in crate::design) fn decimals(&self) -> BTreeSet<usize> {
         self.forms.iter().map(|form| form.decimals).collect()
+    }
+
+    /// Returns whether a number with its white space may hold a text. White space before that belongs to it, if it is known.
+    pub(in crate::design) fn may_hold(&self, text: &str) -> bool {
+        let mut spaces = self.places.iter().map(|place| &*place.space);
+        match text.trim().is_empty() {
+            true => spaces.any(|space| space.contains(text)),
+            false => text.trim().chars().all(|c| matches!(c, '+' | '-' | '.' | '0'..='9')),
+        }
     }
 
     /// Returns the forms with so many decimals.
@@ -169,7 +194,7 @@ fn beside(neighbours: &Neighbours, [look, border]: [&str; 2]) -> String {
 }
 
 /// Returns the expression of a text of ASCII characters.
-fn escaped(text: &str) -> String {
+pub(in crate::design) fn escaped(text: &str) -> String {
     let bytes = text.bytes().map(|byte| match byte {
         b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => char::from(byte).to_string(),
         _ => format!("\\x{byte:02x}"),
