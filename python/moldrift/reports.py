@@ -621,9 +621,8 @@ def _given(texts: Any, smiles: str | Iterable[str] | None, row_field: str) -> An
 @contextmanager
 def _as_files(texts: Any) -> Iterator[list[str]]:
     """The paths, and one temporary file with the records in memory."""
-    if hasattr(texts, "to_dict") and hasattr(
-        texts, "notna"
-    ):  # a DataFrame of pandas, with NaN for what is missing
+    # A DataFrame of pandas, with NaN for what is missing.
+    if hasattr(texts, "to_dict") and hasattr(texts, "notna"):
         texts = texts.astype(object).where(texts.notna(), None).to_dict("records")
     one = isinstance(texts, str | os.PathLike | Mapping) or not isinstance(texts, Iterable)
     given = [texts] if one else list(texts)

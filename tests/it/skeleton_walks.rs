@@ -76,7 +76,9 @@ fn walked(tokenizer: &Arc<Tokenizer>, name: &str, walks: u64) -> usize {
     let processor = SkeletonProcessor::new(tokenizer.clone(), Arc::new(skeleton.clone()), EOS);
     let processor = Arc::new(processor.unwrap_or_else(|error| panic!("{place}: {error}")));
     let encode = |text: &str, special| tokenizer.inner().encode(text, special).unwrap().get_ids().to_vec();
-    let prefix = encode("", true).len();
+    // What the tokenizer puts before a text; some put a token behind it too.
+    let (own, whole) = (encode("x", false), encode("x", true));
+    let prefix = whole.windows(own.len()).position(|ids| ids == own).unwrap();
     let of_prompt = |prompt: &Value| {
         let data = prompt.as_object().unwrap();
         let made = processor.constraint(data, None, "prompt");
