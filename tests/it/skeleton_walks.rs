@@ -12,6 +12,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde_json::{Value, json};
+use tokenizers::ModelWrapper;
 
 use crate::bases::fixture;
 use crate::support::{Folder, shared};
@@ -68,8 +69,8 @@ fn walk(constraint: &SkeletonConstraint, free: &[u32], random: &mut ChaCha8Rng) 
     }
 }
 
-/// Walks so many times with each prompt; returns the number of tokens.
-fn walked(tokenizer: &Arc<Tokenizer>, name: &str, walks: u64) -> usize {
+/// Walks so many times with each prompt; returns the number of tokens. The error says why the tokenizer is refused.
+fn walked(tokenizer: &Arc<Tokenizer>, name: &str, walks: u64) -> drift::Result<usize> {
     let place = format!("{} {name}", tokenizer.name);
     let skeleton = Skeleton::load(Path::new(name)).unwrap();
     let free = free_tokens(tokenizer, &skeleton);
@@ -81,8 +82,7 @@ fn walked(tokenizer: &Arc<Tokenizer>, name: &str, walks: u64) -> usize {
     let prefix = whole.windows(own.len()).position(|ids| ids == own).unwrap();
     let of_prompt = |prompt: &Value| {
         let data = prompt.as_object().unwrap();
-        let made = processor.constraint(data, None, "prompt");
-        let constraint = made.unwrap_or_else(|error| panic!("{place}: {error}"));
+        let constraint = processor.constraint(data, None, "prompt")?;
         let bound = skeleton.bind(data, "prompt").unwrap();
         let before =
             if skeleton.one_text { constraint.prompt_ids().unwrap().split_off(prefix) } else { Vec::new() };
@@ -97,7 +97,7 @@ fn walked(tokenizer: &Arc<Tokenizer>, name: &str, walks: u64) -> usize {
             assert!(reading.passed(), "{place}: {:?} {answer}", reading.faults);
             ids.len()
         };
-        (0..walks).into_par_iter().map(each).sum::<usize>()
+        Ok((0..walks).into_par_iter().map(each).sum::<usize>())
     };
     prompts().iter().map(of_prompt).sum()
 }
@@ -107,8 +107,15 @@ fn walk_all(tokenizers: Vec<Tokenizer>, walks: u64, some: bool) {
     for (at, tokenizer) in tokenizers.into_iter().map(Arc::new).enumerate() {
         for (name, _) in BUILT_IN.iter().skip(if some { at % 3 } else { 0 }).step_by(if some { 3 } else { 1 })
         {
-            let tokens = walked(&tokenizer, name, walks);
-            eprintln!("{} {name}: {tokens} tokens of {} walks", tokenizer.name, 2 * walks);
+            // Numbers in letters and digits hold any word of letters.
+            let is_refused = matches!(tokenizer.inner().get_model(), ModelWrapper::WordLevel(_))
+                && *name == "3dsmiles-base62";
+            match walked(&tokenizer, name, walks) {
+                Ok(tokens) => eprintln!("{} {name}: {tokens} tokens of {} walks", tokenizer.name, 2 * walks),
+                Err(error) => {
+                    assert!(is_refused && error.to_string().contains("its word `"), "{name}: {error}");
+                }
+            }
         }
     }
 }

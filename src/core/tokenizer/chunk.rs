@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokenizers::{Model, ModelWrapper};
+
 use super::boundaries::TokenBoundaries;
 use super::factors::Factors;
 use super::load::Tokenizer;
-use super::pieces::Surroundings;
+use super::pieces::{Surroundings, turned};
 use super::product::{ChunkState, Explorer};
 use super::scores::Scores;
 use super::spellings::TokenSpellings;
@@ -32,7 +34,8 @@ impl Chunk {
     /// Returns the part with this language.
     ///
     /// # Errors
-    /// A sentence, if an added token may stand in it beside white space: such tokens are matched before the model runs.
+    /// A sentence, if an added token may stand in it beside white space: such tokens are matched before the model runs. Or if a word of a
+    /// list of words may: it is cut otherwise than other texts of its shape.
     pub(crate) fn new(
         tokenizer: &Arc<Tokenizer>,
         spellings: &Arc<TokenSpellings>,
@@ -43,6 +46,10 @@ impl Chunk {
             && (around.adds_space || dfa.alphabet().iter().any(u8::is_ascii_whitespace))
         {
             return Err(format!("{} beside white space", may_stand(&added)));
+        }
+        if let Some(word) = undecided_word(tokenizer, spellings, &dfa) {
+            let word = String::from_utf8_lossy(word);
+            return Err(format!("its word `{}` may stand in a slot that has no words", word.escape_debug()));
         }
         let explorer = Explorer::new(tokenizer.clone(), spellings.clone(), dfa, around);
         Ok(Chunk { states: ChunkStates::Explored(Box::new(Mutex::new(explorer))) })
@@ -106,6 +113,20 @@ impl Chunk {
         let at = state.ids.binary_search(&token).ok();
         at.map(|at| self.state(state.targets[at])).transpose()
     }
+}
+
+/// Returns a word of several characters that may stand where another text of its shape may stand, too, which is no word.
+fn undecided_word<'s>(tokenizer: &Tokenizer, spellings: &'s TokenSpellings, dfa: &Dfa) -> Option<&'s [u8]> {
+    let is_of_words = matches!(tokenizer.inner().get_model(), ModelWrapper::WordLevel(_));
+    let words =
+        spellings.all().filter(|(id, word)| is_of_words && word.len() > 1 && !spellings.is_added(*id));
+    let mut words = words.filter_map(|(_, word)| Some((word, turned(std::str::from_utf8(word).ok()?))));
+    let stands = |text: &[u8], state| dfa.run(state, text).is_some();
+    let is_undecided = |word: &[u8], other: &String| {
+        (0..dfa.len() as DfaState).any(|state| stands(word, state) && stands(other.as_bytes(), state))
+            && tokenizer.inner().get_model().token_to_id(other).is_none()
+    };
+    words.find(|(word, other)| is_undecided(word, other)).map(|(word, _)| word)
 }
 
 /// Returns an added token that may stand in texts. Such tokens are matched before the model runs.

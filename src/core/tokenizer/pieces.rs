@@ -133,8 +133,8 @@ fn shape(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii() { char::from(kind(c as u8)) } else { c }).collect()
 }
 
-/// Another text of the same shape.
-fn turned(text: &str) -> String {
+/// Returns another text of the same shape.
+pub(super) fn turned(text: &str) -> String {
     text.chars().map(turned_character).collect()
 }
 
