@@ -1,6 +1,6 @@
 //! The architecture, where neither Cargo nor clippy holds it: that modules and files do not import one another in circles, who
-//! knows which crate, and how long files are. Which crate may import which, Cargo holds; who may print, and how long functions
-//! are, clippy.
+//! knows which crate, how long files are, and why tests are ignored. Which crate may import which, Cargo holds; who may print, and how
+//! long functions are, clippy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -84,6 +84,11 @@ impl Dfa {
         bytes.iter().try_fold(state, |state, byte| self.next(state, *byte))
     }
 
+    /// Returns whether a string may hold these bytes.
+    pub(crate) fn holds(&self, bytes: &[u8]) -> bool {
+        (0..self.len() as DfaState).any(|state| self.run(state, bytes).is_some())
+    }
+
     /// Returns whether a string may end here.
     pub(crate) fn accepts(&self, state: DfaState) -> bool {
         self.accepts[usize::from(state)]

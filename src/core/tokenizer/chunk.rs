@@ -117,23 +117,23 @@ impl Chunk {
 
 /// Returns a word of several characters that may stand where another text of its shape may stand, too, which is no word.
 fn undecided_word<'s>(tokenizer: &Tokenizer, spellings: &'s TokenSpellings, dfa: &Dfa) -> Option<&'s [u8]> {
-    let is_of_words = matches!(tokenizer.inner().get_model(), ModelWrapper::WordLevel(_));
-    let words =
-        spellings.all().filter(|(id, word)| is_of_words && word.len() > 1 && !spellings.is_added(*id));
-    let mut words = words.filter_map(|(_, word)| Some((word, turned(std::str::from_utf8(word).ok()?))));
-    let stands = |text: &[u8], state| dfa.run(state, text).is_some();
-    let is_undecided = |word: &[u8], other: &String| {
-        (0..dfa.len() as DfaState).any(|state| stands(word, state) && stands(other.as_bytes(), state))
-            && tokenizer.inner().get_model().token_to_id(other).is_none()
-    };
-    words.find(|(word, other)| is_undecided(word, other)).map(|(word, _)| word)
+    let model = tokenizer.inner().get_model();
+    if !matches!(model, ModelWrapper::WordLevel(_)) {
+        return None;
+    }
+    let words = spellings.all().filter(|(id, word)| word.len() > 1 && !spellings.is_added(*id));
+    let mut undecided = words.map(|(_, word)| word).filter(|word| {
+        let other = turned(&String::from_utf8_lossy(word));
+        let both = [word, other.as_bytes()];
+        model.token_to_id(&other).is_none()
+            && (0..dfa.len() as DfaState).any(|state| both.iter().all(|text| dfa.run(state, text).is_some()))
+    });
+    undecided.next()
 }
 
 /// Returns an added token that may stand in texts. Such tokens are matched before the model runs.
 fn added_in(spellings: &TokenSpellings, dfa: &Dfa) -> Option<String> {
-    let states = 0..dfa.len() as DfaState;
-    let may_stand = |bytes: &[u8]| states.clone().any(|state| dfa.run(state, bytes).is_some());
-    let (_, bytes) = spellings.of_added().find(|(_, bytes)| !bytes.is_empty() && may_stand(bytes))?;
+    let (_, bytes) = spellings.of_added().find(|(_, bytes)| !bytes.is_empty() && dfa.holds(bytes))?;
     Some(String::from_utf8_lossy(bytes).into_owned())
 }
 

@@ -128,10 +128,8 @@ impl<T: Deref<Target = Tokenizer>, S: Deref<Target = TokenSpellings>> Explorer<T
     pub(super) fn new(tokenizer: T, spellings: S, dfa: Dfa, around: Surroundings) -> Self {
         let alphabet = dfa.alphabet();
         let may_stand = |bytes: &[u8]| bytes.iter().all(|byte| alphabet.contains(byte));
-        // Two line breaks are a token of Gemma's, and no part has two.
-        let holds = |bytes: &[u8]| (0..dfa.len() as DfaState).any(|state| dfa.run(state, bytes).is_some());
-        let added = spellings.of_added().filter(|(_, bytes)| may_stand(bytes) && holds(bytes));
-        let added = added.map(|(_, bytes)| bytes.len());
+        // Two line breaks are a token of Gemma's, and no part has two, though it may have one.
+        let added = spellings.of_added().filter(|(_, bytes)| dfa.holds(bytes)).map(|(_, bytes)| bytes.len());
         let longest_added = added.max().unwrap_or(0);
         let mut shapes = Shapes::new();
         let mut candidates = Vec::new();

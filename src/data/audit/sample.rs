@@ -7,7 +7,7 @@ use super::outcome::Outcome;
 use super::threedmolgen::judge_as_3dmolgen;
 use drift_core::Encoding;
 use drift_core::chem::{AtomLimit, Isotopes, same_molecule};
-use drift_core::encoding::{Fixed, Reading, is_three_numbers};
+use drift_core::encoding::{Fixed, Precision, Reading, is_three_numbers};
 use drift_core::text::enriched::in_brackets;
 use drift_core::text::skeleton::smiles;
 use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN, parse};
@@ -192,7 +192,8 @@ pub fn coordinates(answer: &str, encoding: Encoding) -> Option<Vec<[f64; 3]>> {
 
 /// The largest coordinate of a text, in Å, as of conformers. The squares of larger ones could be infinite, and so the text at no
 /// distance from any reference.
-pub(crate) const FARTHEST: f64 = 99_999.999_9;
+pub(crate) const FARTHEST: f64 =
+    Precision::FOUR.max_fixed() as f64 / Precision::FOUR.units_per_angstrom() as f64;
 
 /// Returns a coordinate, or the largest one with its sign.
 pub(super) fn within_reach(angstrom: f64) -> f64 {

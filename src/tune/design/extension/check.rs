@@ -93,7 +93,9 @@ pub(in crate::design) fn check_pieces(
             let text = format!("{head}{block}");
             let before = ids_around_blocks(base.tokenizer, &text, &block)?.swap_remove(0).len();
             let ids = extended.ids(&text)?.split_off(before);
-            check.plain_sections(base.json, [&head, &block, &block], &ids)?
+            let plain_text = check.plain_sections(base.json)?;
+            check.sections_behind([&head, &block, &block], &ids)?;
+            plain_text
         }
     };
     let run = check.numbers(pieces, new_tokens, job)?;

@@ -87,19 +87,27 @@ impl TokenizerPair<'_> {
     }
 
     /// For bases without splits, a piece is a section between added tokens or blocks. The lookup changes it only if it is a token.
-    /// So every token is tried as a whole section, and as the whole text after a block with these ids, which is `piece` to the model.
-    pub(in crate::design) fn plain_sections(
-        &self,
-        base_json: &Value,
-        [head, block, piece]: [&str; 3],
-        ids: &[u32],
-    ) -> Result<PlainText> {
-        let vocabulary: Vec<(u32, String)> = by_id(self.extended.vocabulary());
-        first_error(&vocabulary, |(_, own)| {
+    /// So every token is tried as a whole section. [`Self::sections_behind`] tries those behind blocks.
+    pub(in crate::design) fn plain_sections(&self, base_json: &Value) -> Result<PlainText> {
+        first_error(&by_id(self.extended.vocabulary()), |(_, own)| {
             let token = own.replace('\u{2581}', " ");
             if self.isolated.taken_apart(&token)? == token {
                 self.same_ids(&token)?;
             }
+            Ok(())
+        })?;
+        let known = marks_spaces(&base_json["normalizer"]);
+        Ok(if known { PlainText::Proved } else { PlainText::Tried })
+    }
+
+    /// Tries every token as the whole text behind a block with these ids, which is `piece` to the model.
+    pub(in crate::design) fn sections_behind(
+        &self,
+        [head, block, piece]: [&str; 3],
+        ids: &[u32],
+    ) -> Result<()> {
+        first_error(&by_id(self.extended.vocabulary()), |(_, own)| {
+            let token = own.replace('\u{2581}', " ");
             let text = format!("{head}{block}{token}");
             // What is no block in this place, or forms another one, is no text after a block. Added tokens are matched before.
             if self.base.is_added(own) || self.isolated.taken_apart(&text)? != format!("{head}{token}") {
@@ -110,9 +118,7 @@ impl TokenizerPair<'_> {
             }
             let text = drift_core::error::excerpt(token.as_bytes());
             Err(self.broken(&format!("{text} after a block would take other tokens")))
-        })?;
-        let known = marks_spaces(&base_json["normalizer"]);
-        Ok(if known { PlainText::Proved } else { PlainText::Tried })
+        })
     }
 
     /// Removes the blocks from a text. A normalizer can turn other text into a block, as NFKC does with full-width digits; such

@@ -19,7 +19,6 @@ use crate::design::extension::guard::guard;
 use crate::design::extension::json::{added_tokens, regex, split, splits, written};
 use crate::design::extension::layout::{Alphabet, BaseLayout};
 use crate::design::extension::new_tokens::list;
-use crate::design::extension::plain::PlainText;
 use crate::design::extension::plan::Aim;
 use crate::design::extension::strip::another_way;
 use crate::design::extension::texts::CONTEXTS;
@@ -270,7 +269,11 @@ impl SlotCheck<'_> {
         let unchanged_tokens = pair.vocabulary(new_tokens)?;
         let plain_text = match pair.alphabet {
             Alphabet::Bytes => pair.plain_pieces(base_json, new_tokens)?,
-            Alphabet::Text => self.plain_sections(base_json)?,
+            Alphabet::Text => {
+                let plain_text = pair.plain_sections(base_json)?;
+                self.sections_behind()?;
+                plain_text
+            }
         };
         let (mut count, reached) = (0, Mutex::new(HashSet::new()));
         let mut like_numbers = Vec::new();
@@ -358,18 +361,18 @@ impl SlotCheck<'_> {
         text.strip_prefix(' ').filter(|_| begins).unwrap_or(text)
     }
 
-    /// Checks texts behind a number, for all that may stand behind numbers; see [`TokenizerPair::plain_sections`].
-    fn plain_sections(&self, base_json: &Value) -> Result<PlainText> {
-        let (mut found, mut known_after) = (PlainText::Proved, BTreeSet::new());
+    /// Checks texts behind a number, for all that may stand behind numbers.
+    fn sections_behind(&self) -> Result<()> {
+        let mut known_after = BTreeSet::new();
         for place in self.numbers.places.iter().filter(|place| known_after.insert(&place.after)) {
             let Some(form) = self.numbers.forms.iter().find(|form| form.slot == place.slot) else { continue };
             let around = &surroundings(place)[0];
             let ids = self.number(form, &place.space, &form.numbers[0], around)?;
             let (before, text) = (&around[0], format!("{}{}", place.space, form.numbers[0]));
             let around = [&**before, self.written(before, &text), &self.vocabulary.spelled(&text)];
-            found = self.pair.plain_sections(base_json, around, &ids)?;
+            self.pair.sections_behind(around, &ids)?;
         }
-        Ok(found)
+        Ok(())
     }
 
     fn example(&self, form: &NumberForm, skeleton: &Skeleton) -> SlotCut {
