@@ -139,9 +139,17 @@ def walks(
     return [row[: row.index(end)] for row in ids.tolist()]
 
 
-@pytest.mark.parametrize("name", TOKENIZERS)
-@pytest.mark.parametrize("skeleton", PROMPTS)
-def test_random_texts_are_canonical_and_have_the_composition(name: str, skeleton: str) -> None:
+#: A list of words whose words can stand in codes (`Na` in base 62) is refused: it cuts texts of one shape unlike.
+FOLLOWED = [
+    (skeleton, name)
+    for skeleton in PROMPTS
+    for name in TOKENIZERS
+    if (skeleton, name) != ("3dsmiles-base62", "words")
+]
+
+
+@pytest.mark.parametrize(("skeleton", "name"), FOLLOWED)
+def test_random_texts_are_canonical_and_have_the_composition(skeleton: str, name: str) -> None:
     automaton, hugging_face = automaton_of(name, skeleton), reference(name)
     for prompt in PROMPTS[skeleton]:
         begun: list[int] = []
@@ -208,6 +216,12 @@ def test_prompts_without_what_is_needed_are_refused(prompt: Any, problem: str) -
     automaton = moldrift.SkeletonAutomaton("qwen-like", "crystal-text")
     with pytest.raises(moldrift.DriftError, match=problem) as error:
         automaton.constraint(prompt)
+    assert "\n" not in str(error.value)
+
+
+def test_words_that_may_stand_in_codes_are_refused() -> None:
+    with pytest.raises(moldrift.DriftError, match="may stand in a slot that has no words") as error:
+        automaton_of("words", "3dsmiles-base62")
     assert "\n" not in str(error.value)
 
 
