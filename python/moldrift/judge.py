@@ -61,7 +61,7 @@ class Judge:
         within_texts: whether to compare the conformers of each text with one another, for rewards of whole texts.
         duplicates: conformers of one molecule whose RMSD is below this, in Å, are the same; 0 finds no duplicates.
         reward: the parts of the reward by name, with their weights; ``Scores.reward`` is their weighted sum.
-            ``docs/judge.md`` defines the parts. All are between 0 and 1, and 0 for a text that does not pass.
+            ``docs/rewards.md`` defines the parts. All are between 0 and 1, and 0 for a text that does not pass.
         conformers: ``first`` judges the first conformer of a text, ``all`` judges each of them, with one row each.
         molecules: a list of SMILES; of files only the references of these molecules are kept in memory. By default all.
         max_atoms: the largest number of heavy atoms of a molecule that is compared; by default 1,000.
