@@ -139,6 +139,18 @@ drugs_bins_data() {
         python3 eval/train_gpu.py prepare "$drugs/drugs-train.jsonl.gz" "$1" --encoding "$wide_bins" --orders 4 -o "$out/drugs-bins.npz"
 }
 
+# A smaller corpus by the same script, for the last part of the training: its molecules are others in part, and it holds out the scaffolds
+# of the whole corpus's test part, too. GEOM: a folder with the files that are left out, or nothing. TOKENIZER
+drugs_again_data() {
+    local excluded=()
+    for name in drugs_test_smiles.csv geom_conformers.jsonl etkdg_drugs_test.jsonl.gz xtb_moses_aq.jsonl.gz; do
+        [ -z "${GEOM-}" ] || excluded+=(--exclude "$GEOM/$name")
+    done
+    [ -f "$out/drugs-again/drugs.json" ] || python3 corpora/drugs.py --work "$out/drugs-again" --molecules 40000 "${excluded[@]}"
+    [ -f "$out/drugs-again.npz" ] ||
+        python3 eval/train_gpu.py prepare "$out/drugs-again/drugs-train.jsonl.gz" "$1" --encoding "$wide_bins" --orders 4 -o "$out/drugs-again.npz"
+}
+
 # What a GPU needs for drugs-bins, and nothing else: 8 million weights, each molecule in four orders of its atoms.
 drugs_bins_prepared() {
     [ ! -f "$out/drugs-bins-untrained/config.json" ] || return 0
@@ -156,18 +168,18 @@ drugs_bins_on_gpu() {
     on_gpu drugs-bins drugs-bins 20000 --longest 320 --buckets 3 --learning-rate 3e-3
 }
 
-# Goes on with drug-like molecules, on a core: name data from steps option...
+# Goes on with drug-like molecules, on a core, or on as many as CORES says: name data from steps option...
 on_core() {
     local name=$1 data=$2 from=$3 steps=$4
     shift 4
     [ ! -f "$out/$name/finished" ] || return 0
-    OMP_NUM_THREADS=1 python3 eval/train_gpu.py train "$out/$data.npz" "$out/$from" --init --device cpu --steps "${STEPS:-$steps}" --batch-tokens 6000 \
-        --longest 320 --buckets 4 --warmup 100 --every 50 --keep-state --save-seconds 300 -o "$out/$name" "$@"
+    OMP_NUM_THREADS=1 python3 -m torch.distributed.run --nproc-per-node "${CORES:-1}" eval/train_gpu.py train "$out/$data.npz" "$out/$from" \
+        --init --device cpu --steps "${STEPS:-$steps}" --batch-tokens 6000 --longest 320 --buckets 4 --warmup 100 --every 50 --keep-state --save-seconds 300 -o "$out/$name" "$@"
     touch "$out/$name/finished"
 }
 
-# The shipped one: small-bins with farther bins goes on with drug-like molecules four times, in five hours of a core, the last time
-# with all of the corpus; then drift goes on for a minute, which moves its weights little, and writes its recipe.
+# The shipped one: small-bins with farther bins goes on with drug-like molecules five times, in five hours of a core, the fourth time
+# with all of the corpus, and then 80 minutes of two cores; then drift goes on for a minute, which moves its weights little, and writes its recipe.
 drugs_bins() {
     drugs_corpus
     local tokenizer
@@ -182,7 +194,9 @@ drugs_bins() {
     on_core drugs-bins-core-3 drugs-part drugs-bins-core-2 1091 --learning-rate 1.2e-3 --falling 1 --seed 5
     drugs_bins_data "$tokenizer"
     on_core drugs-bins-core-4 drugs-bins drugs-bins-core-3 3501 --batch-tokens 8000 --learning-rate 1.5e-3 --falling 1 --seed 7
-    model drugs-bins --corpus "$drugs/drugs-train.jsonl.gz" --init "$out/drugs-bins-core-4" --steps 50 --learning-rate 1e-5 --warmup 5 \
+    drugs_again_data "$tokenizer"
+    CORES=2 on_core drugs-bins-core-5 drugs-again drugs-bins-core-4 7640 --batch-tokens 8000 --learning-rate 1.5e-3 --falling 1 --seed 11
+    model drugs-bins --corpus "$drugs/drugs-train.jsonl.gz" --init "$out/drugs-bins-core-5" --steps 50 --learning-rate 1e-5 --warmup 5 \
         --optimizer muon --noise 0.002 --seed 2 --frame first-atoms --encoding "$wide_bins"
 }
 

@@ -12,6 +12,8 @@ is also written in other orders of its atoms, so that each atom and each stereoc
 conformer and an order, adds noise, turns the conformer into the frame of its first atoms, and rounds to bins. After `documents` the
 texts are those of the file, unchanged. Molecules are split as drift splits them; only the part for training is trained on.
 
+Under `torchrun --nproc-per-node N` so many processes, each on a GPU or a core of its own, share the texts of each update.
+
 `--buckets` groups texts by length, so that few tokens of a batch are padding; each update is of one group.
 
 CHECKPOINT_FOLDER gives the architecture (`config.json`) and, with `--init`, the weights to begin with. The optimizer is drift's: Muon for
@@ -21,10 +23,12 @@ asks a recipe for; `drift train-model --init OUT` goes on from there.
 """
 
 import argparse
+import ctypes
 import gzip
 import hashlib
 import json
 import math
+import os
 import re
 import shutil
 import sys
@@ -56,6 +60,12 @@ def part(smiles):
     """TRAINED, VALIDATED or the part for tests."""
     number = int.from_bytes(hashlib.sha256(smiles.encode()).digest()[:8], "big") % 1000
     return OF_TESTS if number < TEST else VALIDATED if number < TEST + VALIDATION else TRAINED
+
+
+def rows_of(path):
+    """The rows of a corpus."""
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt") as lines:
+        yield from map(json.loads, lines)
 
 
 class Writer:
@@ -123,10 +133,9 @@ def prepare(arguments):
     if None in bins:
         raise SystemExit(f"{arguments.tokenizer} has no token for each bin of {arguments.encoding}")
     molecules = {}
-    with gzip.open(arguments.corpus, "rt") as lines:
-        for row in map(json.loads, lines):
-            points = [[float(v) for v in block.split(",")] for block in build.BLOCK.findall(row["embedded_smiles"])]
-            molecules.setdefault(row["canonical_smiles"], []).append(points)
+    for row in rows_of(arguments.corpus):
+        points = [[float(v) for v in block.split(",")] for block in build.BLOCK.findall(row["embedded_smiles"])]
+        molecules.setdefault(row["canonical_smiles"], []).append(points)
     most = max(len(all_of[0]) for all_of in molecules.values())
     documents, orders, slots = [], [], []
     for number, smiles in enumerate(molecules):
@@ -181,8 +190,7 @@ def shaken(text, noise, draw):
 
 def documents(arguments):
     writer = Writer(arguments.tokenizer)
-    with (gzip.open if arguments.texts.suffix == ".gz" else open)(arguments.texts, "rt") as lines:
-        rows = [json.loads(line) for line in lines]
+    rows = list(rows_of(arguments.texts))
     given = [(row.get("canonical_smiles") or row["smiles"], row["embedded_smiles"]) for row in rows]
     draw = np.random.default_rng(SEED)
     tokens, shapes, parts, fine = [], [], [], []
@@ -262,11 +270,12 @@ class Data:
         self.bucket_means = [float(needed[some].float().mean()) for some in self.buckets]
         self.shares = torch.tensor([len(some) * mean for some, mean in zip(self.buckets, self.bucket_means, strict=True)])
 
-    def some(self, batch_tokens, batch=None):
-        """Texts of one group for an update, the length of its rows, and their number of tokens."""
+    def some(self, update, batch_tokens, batch=None):
+        """Texts of one group for an update, the same group in all processes; the length of its rows, and their number of tokens."""
         import torch
 
-        at = int(torch.multinomial(self.shares, 1)) if len(self.buckets) > 1 else 0
+        draw = torch.Generator().manual_seed(SEED + update)
+        at = int(torch.multinomial(self.shares, 1, generator=draw)) if len(self.buckets) > 1 else 0
         bucket, mean = self.buckets[at], self.bucket_means[at]
         count = batch or max(1, round(batch_tokens / mean))
         return bucket[torch.randint(len(bucket), (count,), device=self.device)], self.bucket_lengths[at], count * mean
@@ -417,12 +426,14 @@ class Optimizer:
 
     @staticmethod
     def orthogonal(x):
+        import torch
+
         x = x.bfloat16()
         x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-12)
         (a, b, c), times = NEWTON_SCHULZ
         for _ in range(times):
             square = x @ x.mT
-            x = a * x + (b * square + c * square @ square) @ x
+            x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
         return x.float()
 
     def step(self, rate, decay, clip):
@@ -460,21 +471,82 @@ class Optimizer:
         self.__dict__.update(state)
 
 
+def keep_memory():
+    """Lets the process keep the memory that tensors leave (glibc): the kernel clears pages anew otherwise, a fifth of the time of a core."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt:
+        most_mapped, trim_threshold = -4, -1
+        mallopt(most_mapped, 0)
+        mallopt(trim_threshold, 2**31 - 1)
+
+
+class Ranks:
+    """The processes of a `torchrun` that train one model: each takes its share of the texts of an update."""
+
+    def __init__(self, device):
+        import torch
+
+        self.number, self.count = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+        if self.count > 1:
+            torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+
+    def average(self, parameters):
+        """Gives all processes the mean of their gradients."""
+        import torch
+
+        if self.count > 1:
+            gradients = [p.grad for p in parameters]
+            together = torch.nn.utils.parameters_to_vector(gradients)
+            torch.distributed.all_reduce(together)
+            torch.nn.utils.vector_to_parameters(together / self.count, gradients)
+
+    def agreed(self, number, device):
+        """The first one's number: of a clock, on which processes differ."""
+        import torch
+
+        if self.count > 1:
+            told = torch.tensor([number], dtype=torch.float64, device=device)
+            torch.distributed.broadcast(told, 0)
+            return float(told)
+        return number
+
+
+QUERIES = 64  # positions that `by_queries` takes at once
+
+
+def by_queries(module, query, key, value, _mask, scaling=None, **_options):
+    """Causal attention of transformers' kind, `[batch, heads, length, head]`, that leaves out most of the keys behind a query. On a core
+    the way back of PyTorch's fused attention takes twice the time of matrix products, and those with a mask a sixth more than this."""
+    import torch
+
+    key, value = (x.repeat_interleave(module.num_key_value_groups, 1) for x in (key, value))
+    length, found = query.shape[2], []
+    behind = torch.full((QUERIES, QUERIES), float("-inf"), device=query.device).triu(1)
+    for start in range(0, length, QUERIES):
+        end = min(start + QUERIES, length)
+        mask = torch.nn.functional.pad(behind[: end - start, : end - start], (start, 0))
+        scores = (scaling * query[:, :, start:end] @ key[:, :, :end].mT).float() + mask
+        found.append(scores.softmax(-1).to(query.dtype) @ value[:, :, :end])
+    return torch.cat(found, 2).transpose(1, 2).contiguous(), None
+
+
 def train(arguments):
     import torch
     from safetensors.torch import save_file
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AttentionInterface, AutoConfig, AutoModelForCausalLM
 
     began = time.monotonic()
-    device = torch.device(arguments.device)
+    keep_memory()
+    device = torch.device(f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if arguments.device == "cuda" else arguments.device)
+    ranks = Ranks(device)
     torch.manual_seed(arguments.seed)
     torch.set_float32_matmul_precision("high")
     arrays = np.load(arguments.data)
     data = (Templates if "slots" in arrays else Documents)(
         arrays, device, arguments.longest, arguments.buckets, arguments.fine_weight
     )
-    # On a core, matrix products take half the time of PyTorch's fused attention, of which the way back is slow.
-    how = {"dtype": torch.float32, "attn_implementation": "eager" if device.type == "cpu" else "sdpa"}
+    AttentionInterface.register("by_queries", by_queries)
+    how = {"dtype": torch.float32, "attn_implementation": "by_queries" if device.type == "cpu" else "sdpa"}
     if arguments.init:
         model = AutoModelForCausalLM.from_pretrained(arguments.checkpoint, **how)
     else:
@@ -488,7 +560,10 @@ def train(arguments):
         model.load_state_dict(saved["model"])
         optimizer.load(saved["optimizer"])
         done, texts, tokens_seen, curve = saved["done"], saved["texts"], saved["tokens"], saved["curve"]
-        torch.manual_seed(arguments.seed + done)
+    if done or ranks.number:
+        # All processes begin with the same weights, and go on with other texts.
+        torch.manual_seed(arguments.seed + done + 1_000_000 * ranks.number)
+    share = {"batch_tokens": arguments.batch_tokens / ranks.count, "batch": arguments.batch and max(1, arguments.batch // ranks.count)}
 
     def loss_of(tokens, weights):
         with torch.autocast(device.type, torch.bfloat16):
@@ -529,7 +604,7 @@ def train(arguments):
         recipe = {"dialect": data.recipe["dialect"], "augmentation": augmentation, "seed": arguments.seed, "inputs": data.recipe["inputs"]}
         about = {
             "schema": "drift.train-gpu/1", "recipe": recipe, "torch": torch.__version__,
-            "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu", "updates": done, "seconds": round(time.monotonic() - began, 1),
+            "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu", "processes": ranks.count, "updates": done, "seconds": round(time.monotonic() - began, 1),
             "texts": texts, "tokens": round(tokens_seen), "parameters": sum(p.numel() for p in model.parameters()),
             "options": {k: str(v) if isinstance(v, Path) else v for k, v in vars(arguments).items() if k != "run"}, "curve": curve,
         }
@@ -541,12 +616,12 @@ def train(arguments):
     while done < arguments.steps:
         # By time, too: what is given for it is given once.
         spent = (time.monotonic() - began) / arguments.seconds if arguments.seconds else 0.0
-        progress = max(done / arguments.steps, spent)
+        progress = ranks.agreed(max(done / arguments.steps, spent), device)
         if progress >= 1:
             break
         falling = min(1.0, (1 - progress) / arguments.falling)
         rate = arguments.learning_rate * min(1.0, (done + 1) / arguments.warmup) * max(falling, 0.002)
-        chosen, length, in_texts = data.some(arguments.batch_tokens, arguments.batch)
+        chosen, length, in_texts = data.some(done, **share)
         tokens, weights = data.drawn(chosen, length, arguments.canonical, arguments.noise)
         try:
             loss = compiled(tokens, weights)
@@ -558,12 +633,14 @@ def train(arguments):
             print(f"not compiled: {problem}", file=sys.stderr, flush=True)
             compiled = loss_of
             continue
+        ranks.average(list(model.parameters()))
         optimizer.step(rate, arguments.weight_decay, arguments.clip)
-        losses.append((loss / len(chosen)).detach())
-        done, texts, tokens_seen = done + 1, texts + len(chosen), tokens_seen + in_texts
+        if ranks.number == 0:
+            losses.append((loss / len(chosen)).detach())
+        done, texts, tokens_seen = done + 1, texts + ranks.count * len(chosen), tokens_seen + ranks.count * in_texts
         if done == first + 1:
             started, texts_before = time.monotonic(), texts
-        if done % arguments.every == 0:
+        if ranks.number == 0 and done % arguments.every == 0:
             nats = float(torch.stack(losses).mean())
             losses.clear()
             speed = (texts - texts_before) / (time.monotonic() - started)
@@ -573,9 +650,11 @@ def train(arguments):
             print(json.dumps(curve[-1]), f"{speed:.0f} texts/s", flush=True)
             if not math.isfinite(nats):
                 raise SystemExit("the loss is not finite")
-        if arguments.save_seconds and time.monotonic() - saved_at > arguments.save_seconds:
+        if ranks.number == 0 and arguments.save_seconds and time.monotonic() - saved_at > arguments.save_seconds:
             save_all()
             saved_at = time.monotonic()
+    if ranks.number:
+        return
     curve.append({"updates": done, **validation(), "seconds": round(time.monotonic() - began, 1)})
     print(json.dumps(curve[-1]), flush=True)
     save_all()
