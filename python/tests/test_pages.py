@@ -37,7 +37,7 @@ ELSEWHERE = {
     ),
     "DRIFT_RANDOM_MOLECULES=2000": ("takes minutes", "tests/it/encode_rdkit.rs", "DRIFT_RANDOM_MOLECULES"),
     "cargo test --release": ("takes minutes", ".ci/run", "phase tests cargo test --release"),
-    "DRIFT_ALL=1 cargo test --test it -- coverage::": ("a part of `cargo test`", "tests/it/main.rs", "mod coverage;"),
+    "cargo test --test it -- coverage::": ("a part of `cargo test`", "tests/it/main.rs", "mod coverage;"),
     "pip install './python[transformers]'": (
         "makes an environment of gigabytes: that of the newest versions",
         ".ci/run",

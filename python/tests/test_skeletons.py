@@ -220,8 +220,9 @@ def test_prompts_without_what_is_needed_are_refused(prompt: Any, problem: str) -
 
 
 def test_words_that_may_stand_in_codes_are_refused() -> None:
+    automaton = automaton_of("words", "3dsmiles-base62")
     with pytest.raises(moldrift.DriftError, match="may stand in a slot that has no words") as error:
-        automaton_of("words", "3dsmiles-base62")
+        walks(automaton, {"smiles": SMILES}, [], 0)
     assert "\n" not in str(error.value)
 
 
