@@ -2,11 +2,12 @@
 # Trains the reference checkpoints again, as eval/README.md lists them: bash eval/train.sh OUT [NAME…]
 # About 55 core minutes each; `small-bins`, by-ENCODING-SEED and carried-ENCODING-SEED want a GPU for minutes (torch, transformers,
 # tokenizers). What is finished in OUT is not made again, and what was stopped goes on. All but `llama-like` make their corpus first, in
-# about 40 core minutes (corpora/requirements.txt); QM9_TEST is a CSV of molecules to leave out, GeoMol's data/QM9/test_smiles.csv.
+# about 40 core minutes (corpora/requirements.txt); QM9_TEST is a CSV of molecules to leave out, GeoMol's data/QM9/test_smiles.csv,
+# GEOM a folder with those that `drugs-bins` leaves out (`drugs_made`).
 set -euo pipefail
 out=$(realpath -m "${1:?usage: eval/train.sh OUT [NAME...]}")
 shift
-QM9_TEST=${QM9_TEST:+$(realpath "$QM9_TEST")}
+QM9_TEST=${QM9_TEST:+$(realpath "$QM9_TEST")} GEOM=${GEOM:+$(realpath "$GEOM")}
 cd "$(dirname "$0")/.."
 
 # Trains NAME, unless it is finished: NAME option…
@@ -41,10 +42,19 @@ small_corpus() {
     fi
 }
 
+# Drug-like molecules, without those of the files in GEOM, a folder, if it is given: FOLDER MOLECULES
+drugs_made() {
+    local name excluded=()
+    for name in drugs_test_smiles.csv geom_conformers.jsonl etkdg_drugs_test.jsonl.gz xtb_moses_aq.jsonl.gz; do
+        [ -z "${GEOM-}" ] || excluded+=(--exclude "$GEOM/$name")
+    done
+    [ -f "$1/drugs.json" ] || python3 corpora/drugs.py --work "$1" --molecules "$2" "${excluded[@]}"
+}
+
 # The corpus of drug-like molecules: DRUGS_CORPUS, a folder where it was made before, or made here in an hour of two cores.
 drugs_corpus() {
     drugs=${DRUGS_CORPUS:-$out/drugs}
-    [ -f "$drugs/drugs.json" ] || python3 corpora/drugs.py --work "$drugs" --molecules "${DRUGS_MOLECULES:-100000}"
+    drugs_made "$drugs" "${DRUGS_MOLECULES:-100000}"
 }
 
 # Its first 42,668 conformers.
@@ -133,22 +143,9 @@ small_bins() {
 
 wide_bins=binned-v2:-21.025,21.025,0.05
 
-# The whole drug-like corpus in the tokens of a tokenizer, each molecule in four orders of its atoms: TOKENIZER
-drugs_bins_data() {
-    [ -f "$out/drugs-bins.npz" ] ||
-        python3 eval/train_gpu.py prepare "$drugs/drugs-train.jsonl.gz" "$1" --encoding "$wide_bins" --orders 4 -o "$out/drugs-bins.npz"
-}
-
-# A smaller corpus by the same script, for the last part of the training: its molecules are others in part, and it holds out the scaffolds
-# of the whole corpus's test part, too. GEOM: a folder with the files that are left out, or nothing. TOKENIZER
-drugs_again_data() {
-    local excluded=()
-    for name in drugs_test_smiles.csv geom_conformers.jsonl etkdg_drugs_test.jsonl.gz xtb_moses_aq.jsonl.gz; do
-        [ -z "${GEOM-}" ] || excluded+=(--exclude "$GEOM/$name")
-    done
-    [ -f "$out/drugs-again/drugs.json" ] || python3 corpora/drugs.py --work "$out/drugs-again" --molecules 40000 "${excluded[@]}"
-    [ -f "$out/drugs-again.npz" ] ||
-        python3 eval/train_gpu.py prepare "$out/drugs-again/drugs-train.jsonl.gz" "$1" --encoding "$wide_bins" --orders 4 -o "$out/drugs-again.npz"
+# Drug-like molecules in the tokens of a tokenizer, each in four orders of its atoms: NAME CORPUS TOKENIZER
+drugs_data() {
+    [ -f "$out/$1.npz" ] || python3 eval/train_gpu.py prepare "$2" "$3" --encoding "$wide_bins" --orders 4 -o "$out/$1.npz"
 }
 
 # What a GPU needs for drugs-bins, and nothing else: 8 million weights, each molecule in four orders of its atoms.
@@ -157,7 +154,7 @@ drugs_bins_prepared() {
     drugs_corpus
     local tokenizer
     tokenizer=$(extended drugs-bins-tokenizer --encoding "$wide_bins" --tokens-per-block 4)
-    drugs_bins_data "$tokenizer"
+    drugs_data drugs-bins "$drugs/drugs-train.jsonl.gz" "$tokenizer"
     packed drugs-bins
     untrained drugs-bins "$tokenizer" '{"hidden_size": 320, "num_hidden_layers": 6, "num_attention_heads": 5, "num_key_value_heads": 1,
         "head_dim": 64, "intermediate_size": 960}'
@@ -178,23 +175,25 @@ on_core() {
     touch "$out/$name/finished"
 }
 
-# The shipped one: small-bins with farther bins goes on with drug-like molecules five times, in five hours of a core, the fourth time
-# with all of the corpus, and then 80 minutes of two cores; then drift goes on for a minute, which moves its weights little, and writes its recipe.
+# The shipped one: small-bins with farther bins goes on with drug-like molecules four times, in five hours of a core, the fourth time with
+# all of the corpus, and a fifth time, in an hour and a half of two cores; then drift goes on for a minute, which moves its weights little,
+# and writes its recipe. (The fifth part of the shipped one began behind another such minute, and its schedule was shortened on the way.)
 drugs_bins() {
     drugs_corpus
     local tokenizer
     tokenizer=$(extended drugs-bins-tokenizer --encoding "$wide_bins" --tokens-per-block 4)
     drugs_part
-    [ -f "$out/drugs-part.npz" ] ||
-        python3 eval/train_gpu.py prepare "$out/drugs-part.jsonl.gz" "$tokenizer" --encoding "$wide_bins" --orders 4 -o "$out/drugs-part.npz"
+    drugs_data drugs-part "$out/drugs-part.jsonl.gz" "$tokenizer"
     [ -f "$out/drugs-bins-wide/config.json" ] ||
         python3 eval/train_gpu.py widen eval/small-bins "$tokenizer" --encoding "$wide_bins" -o "$out/drugs-bins-wide"
     on_core drugs-bins-core drugs-part drugs-bins-wide 2409 --learning-rate 2e-3
     on_core drugs-bins-core-2 drugs-part drugs-bins-core 3850 --learning-rate 2e-3 --seed 3
     on_core drugs-bins-core-3 drugs-part drugs-bins-core-2 1091 --learning-rate 1.2e-3 --falling 1 --seed 5
-    drugs_bins_data "$tokenizer"
+    drugs_data drugs-bins "$drugs/drugs-train.jsonl.gz" "$tokenizer"
     on_core drugs-bins-core-4 drugs-bins drugs-bins-core-3 3501 --batch-tokens 8000 --learning-rate 1.5e-3 --falling 1 --seed 7
-    drugs_again_data "$tokenizer"
+    # A smaller corpus by the same script: its molecules are others in part, and it holds out the scaffolds of the other's test part, too.
+    drugs_made "$out/drugs-again" 40000
+    drugs_data drugs-again "$out/drugs-again/drugs-train.jsonl.gz" "$tokenizer"
     CORES=2 on_core drugs-bins-core-5 drugs-again drugs-bins-core-4 7640 --batch-tokens 8000 --learning-rate 1.5e-3 --falling 1 --seed 11
     model drugs-bins --corpus "$drugs/drugs-train.jsonl.gz" --init "$out/drugs-bins-core-5" --steps 50 --learning-rate 1e-5 --warmup 5 \
         --optimizer muon --noise 0.002 --seed 2 --frame first-atoms --encoding "$wide_bins"

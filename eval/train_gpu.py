@@ -12,7 +12,8 @@ is also written in other orders of its atoms, so that each atom and each stereoc
 conformer and an order, adds noise, turns the conformer into the frame of its first atoms, and rounds to bins. After `documents` the
 texts are those of the file, unchanged. Molecules are split as drift splits them; only the part for training is trained on.
 
-Under `torchrun --nproc-per-node N` so many processes, each on a GPU or a core of its own, share the texts of each update.
+Under `torchrun --nproc-per-node N` so many processes, each on a core or a GPU of its own, share the texts of each update. (It ran on two
+cores; on several GPUs it was not tried.)
 
 `--buckets` groups texts by length, so that few tokens of a batch are padding; each update is of one group.
 
@@ -337,7 +338,8 @@ class Templates(Data):
         # A text needs the length of the longest order of its molecule that is used.
         of_molecules = self.lengths[self.template].view(-1, self.per_molecule).amax(1)
         self.split(self.tensor("parts", np.int64)[self.molecules], of_molecules[self.molecules], longest, buckets)
-        self.end = int(self.tokens[0, int(self.lengths[0]) - 1])
+        # The first text may be longer than `longest`.
+        self.end = int(arrays["tokens"][0, int(self.lengths[0]) - 1])
 
     def filled(self, conformers, number, noise, flips, length=None):
         """Documents of these conformers, each in the order of this number: tokens `[batch, length]` and weights of the tokens."""
@@ -516,7 +518,7 @@ QUERIES = 64  # positions that `by_queries` takes at once
 
 def by_queries(module, query, key, value, _mask, scaling=None, **_options):
     """Causal attention of transformers' kind, `[batch, heads, length, head]`, that leaves out most of the keys behind a query. On a core
-    the way back of PyTorch's fused attention takes twice the time of matrix products, and those with a mask a sixth more than this."""
+    matrix products take half the time of PyTorch's fused attention, of which the way back is slow."""
     import torch
 
     key, value = (x.repeat_interleave(module.num_key_value_groups, 1) for x in (key, value))
@@ -615,8 +617,8 @@ def train(arguments):
     texts_before = texts
     while done < arguments.steps:
         # By time, too: what is given for it is given once.
-        spent = (time.monotonic() - began) / arguments.seconds if arguments.seconds else 0.0
-        progress = ranks.agreed(max(done / arguments.steps, spent), device)
+        spent = ranks.agreed((time.monotonic() - began) / arguments.seconds, device) if arguments.seconds else 0.0
+        progress = max(done / arguments.steps, spent)
         if progress >= 1:
             break
         falling = min(1.0, (1 - progress) / arguments.falling)
@@ -633,7 +635,7 @@ def train(arguments):
             print(f"not compiled: {problem}", file=sys.stderr, flush=True)
             compiled = loss_of
             continue
-        ranks.average(list(model.parameters()))
+        ranks.average(model.parameters())
         optimizer.step(rate, arguments.weight_decay, arguments.clip)
         if ranks.number == 0:
             losses.append((loss / len(chosen)).detach())
