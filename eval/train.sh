@@ -195,7 +195,8 @@ drugs_bins() {
     drugs_made "$out/drugs-again" 40000
     drugs_data drugs-again "$out/drugs-again/drugs-train.jsonl.gz" "$tokenizer"
     CORES=2 on_core drugs-bins-core-5 drugs-again drugs-bins-core-4 7640 --batch-tokens 8000 --learning-rate 1.5e-3 --falling 1 --seed 11
-    model drugs-bins --corpus "$drugs/drugs-train.jsonl.gz" --init "$out/drugs-bins-core-5" --steps 50 --learning-rate 1e-5 --warmup 5 \
+    CORES=2 on_core drugs-bins-core-6 drugs-again drugs-bins-core-5 2300 --batch-tokens 8000 --learning-rate 6e-4 --falling 1 --seed 13
+    model drugs-bins --corpus "$drugs/drugs-train.jsonl.gz" --init "$out/drugs-bins-core-6" --steps 50 --learning-rate 1e-5 --warmup 5 \
         --optimizer muon --noise 0.002 --seed 2 --frame first-atoms --encoding "$wide_bins"
 }
 
