@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use drift::Tokenizer;
 use drift::tokenizer::Inspector;
+use drift::{Encoding, Tokenizer};
 
 fn main() -> drift::Result<()> {
     print!("{}", report("qwen-like".as_ref())?);
@@ -21,7 +21,7 @@ fn main() -> drift::Result<()> {
 pub(crate) fn report(tokenizer: &Path) -> drift::Result<String> {
     // A model folder, a tokenizer.json, `org/name` in the cache of Hugging Face, or the name of a built-in tokenizer.
     let tokenizer = Tokenizer::load(tokenizer)?;
-    let inspector = Inspector::new(tokenizer, "0.000,0.000,0.000")?;
+    let inspector = Inspector::new(tokenizer, "0.000,0.000,0.000", Encoding::FIXED)?;
     let text = inspector.inspect("[C]<4.0182,1.0374,-0.0007>=[O]<2.0988,-0.4840,-0.6413>".to_owned())?;
     let mut lines = format!("{} tokens, {} of them FREE\n", text.count, text.free);
     for block in &text.blocks {

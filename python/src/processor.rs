@@ -60,7 +60,7 @@ impl Processor {
         let encoding = encoding_of(dialect)?;
         let placeholder = placeholder.map(Placeholder::new).transpose().map_err(raised)?;
         let tokenizer = tokenizer.inner.clone();
-        let specials = Specials { eos, others };
+        let specials = Specials { eos, ends: Vec::new(), others };
         let made = py.detach(|| logit_processor(kind, &tokenizer, encoding, placeholder.as_ref(), specials));
         let inner = made.map_err(|error| match error {
             Error::Input { .. } => Class::Tokenizer.of()(error),

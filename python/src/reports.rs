@@ -386,8 +386,8 @@ pub(crate) fn inspect(
 ) -> PyResult<String> {
     work::run(py, None, |job| {
         tokenizer.find()?;
-        Inspector::check(placeholder)?;
-        let inspector = Inspector::new(tokenizer.load(job)?, placeholder)?;
+        Inspector::check(placeholder, Encoding::FIXED)?;
+        let inspector = Inspector::new(tokenizer.load(job)?, placeholder, Encoding::FIXED)?;
         let mut reports = Vec::with_capacity(texts.len());
         for text in texts {
             job.check()?;

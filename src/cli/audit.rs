@@ -28,7 +28,7 @@ use crate::report::format::wrapped;
 use crate::report::pairs_view::{audit_comparison_table, rows_table};
 use drift_core::checkpoint::RequiredFiles;
 use drift_core::chem::{AtomLimit, Isotopes, MAX_HEAVY_ATOMS};
-use drift_core::io::{OutputSet, write_atomic};
+use drift_core::io::OutputSet;
 use drift_core::run_files::RunFiles;
 use drift_core::{Error, Job, Tokenizer};
 use drift_data::audit::ensemble::MoleculeMeasures;
@@ -97,7 +97,7 @@ pub(super) struct Args {
     #[arg(long, value_parser = one_of(&Isotopes::ALL, Isotopes::name), value_name = "ignore|respect", hide_possible_values = true, default_value = "ignore", help_heading = JUDGING)]
     isotopes: Isotopes,
     /// How the texts should write decimals: fixed, stripped, or auto
-    #[arg(long, value_parser = choice(&DIALECTS_OR_AUTO), hide_possible_values = true, default_value = "auto", help_heading = NUMBERS)]
+    #[arg(long, conflicts_with = "encoding", value_parser = choice(&DIALECTS_OR_AUTO), hide_possible_values = true, default_value = "auto", help_heading = NUMBERS)]
     dialect: DialectOrAuto,
     #[command(flatten, next_help_heading = NUMBERS)]
     blocks: EncodingArgs,
@@ -176,6 +176,13 @@ impl TextFiles {
             let problem = "the record already goes to stdout";
             return Err(Error::input("--verdicts -", problem, "write one of them to a file"));
         }
+        let others = [("--html -", &self.html), ("--summary -", &self.summary), ("--matrix -", &self.matrix)];
+        for (option, path) in others {
+            if path.as_deref().is_some_and(is_stdout) {
+                let problem = "stdout takes the tables or the record";
+                return Err(Error::input(option, problem, "give the name of a file"));
+            }
+        }
         files
             .writes("--verdicts", not_stdout(self.verdicts.as_deref()))?
             .writes("--matrix", self.matrix.as_deref())?
@@ -187,14 +194,19 @@ impl TextFiles {
         Ok(())
     }
 
-    /// Writes the files. If one of them cannot be written, none is.
+    /// Writes the files with the record and the energies of texts. If one of them cannot be written, none is. Returns whether the
+    /// record is shown.
     fn write(
         &self,
         audited: &AuditResult,
         measures: MoleculeMeasures<'_>,
+        beside: RecordFiles<'_>,
         output: &Output,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<bool> {
         let mut files = OutputSet::new();
+        if let (Some(path), Some(energy)) = (beside.energies, &audited.report.energy) {
+            files.put(path, energy_lines(energy)?.as_bytes())?;
+        }
         if let Some(path) = &self.verdicts {
             let lines = audited.texts.lines();
             match not_stdout(Some(path)) {
@@ -218,8 +230,17 @@ impl TextFiles {
         if let Some(path) = &self.summary {
             files.put(path, covmat_summary(audited).as_bytes())?;
         }
-        Ok(files.commit()?)
+        let is_shown = output.record_beside(&mut files, beside.record, &audited.report)?;
+        files.commit()?;
+        Ok(is_shown)
     }
+}
+
+/// Where the record and the energies of texts go.
+#[derive(Clone, Copy)]
+struct RecordFiles<'f> {
+    record: Option<&'f Path>,
+    energies: Option<&'f Path>,
 }
 
 /// Reads and judges the texts, or one shard of them.
@@ -249,9 +270,9 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
     let plan = plan(args, by_text, job)?;
     let mut audited = audit_texts(&plan, job)?;
     audited.report.command = invocation.command();
-    list(&audited.report, listed.as_deref())?;
-    files.write(&audited, plan.request.molecule_measures(), output)?;
-    show(&audited, (to.as_deref(), &files), output)
+    let beside = RecordFiles { record: to.as_deref(), energies: listed.as_deref() };
+    let is_shown = files.write(&audited, plan.request.molecule_measures(), beside, output)?;
+    show(&audited, is_shown, &files, output)
 }
 
 /// Finishes the command with the results of its shards.
@@ -271,8 +292,9 @@ pub(super) fn merge(
     let plan = plan(args, true, job)?;
     let mut audited = merge_audited(&plan, parts, job)?;
     audited.report.command = Some(Invocation::command_of(manifest));
-    files.write(&audited, plan.request.molecule_measures(), output)?;
-    show(&audited, (to, &files), output)
+    let beside = RecordFiles { record: to, energies: None };
+    let is_shown = files.write(&audited, plan.request.molecule_measures(), beside, output)?;
+    show(&audited, is_shown, &files, output)
 }
 
 /// Returns the plan of the command line.
@@ -307,14 +329,9 @@ fn plan(mut args: Args, by_text: bool, job: &Job) -> Result<AuditPlan, Error> {
     Ok(AuditPlan { energy: energy.map(Into::into), ..plan })
 }
 
-/// Writes the record, and shows the report.
-fn show(
-    audited: &AuditResult,
-    (to, files): (Option<&Path>, &TextFiles),
-    output: &Output,
-) -> anyhow::Result<()> {
+/// Shows the report, or the record if `is_shown`.
+fn show(audited: &AuditResult, is_shown: bool, files: &TextFiles, output: &Output) -> anyhow::Result<()> {
     let report = &audited.report;
-    let is_shown = output.record(to, report)?;
     if files.verdicts.as_deref().is_some_and(is_stdout) {
         return Ok(());
     }
@@ -325,12 +342,6 @@ fn show(
     skipped::tell_left_out(report.left_out, output);
     report.warnings.iter().for_each(|warning| output.note(&format!("warning: {warning}")));
     output.text(&render(report, output))
-}
-
-/// Writes the energies of the texts, if a file was named for them.
-fn list(report: &AuditReport, to: Option<&Path>) -> anyhow::Result<()> {
-    let (Some(path), Some(energy)) = (to, &report.energy) else { return Ok(()) };
-    Ok(write_atomic(path, energy_lines(energy)?.as_bytes())?)
 }
 
 fn render(report: &AuditReport, output: &Output) -> String {

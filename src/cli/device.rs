@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, invocation: &Invocation, job: &Job, output: &Outp
     // A name that no device can have is a typing error, and gets no report.
     Device::elsewhere(&args.device)?;
     let report = match Device::parse(&args.device) {
-        Ok(device) => examine_device(&plan(args, device, job)?, job)?,
+        Ok(device) => examine_device(&plan(args, device, job, output)?, job)?,
         Err(problem) => unusable_device(&args.device, &problem),
     };
     match output.record(Some(&args.output), &report)? {
@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args, invocation: &Invocation, job: &Job, output: &Outp
 }
 
 /// Returns what is run: on each model what `drift eval` runs, with the automaton and without a logit processor.
-fn plan(args: &Args, device: Device, job: &Job) -> anyhow::Result<DevicePlan> {
+fn plan(args: &Args, device: Device, job: &Job, output: &Output) -> anyhow::Result<DevicePlan> {
     let of_name = |name: &str| match Synthetic::ALL.into_iter().find(|shape| shape.name() == name) {
         Some(shape) => ModelChoice::Synthetic(shape),
         None => ModelChoice::Embedded,
@@ -98,7 +98,7 @@ fn plan(args: &Args, device: Device, job: &Job) -> anyhow::Result<DevicePlan> {
     let mut command = vec!["eval".to_owned(), "--preset=qwen3".to_owned()];
     command.extend(numbers.map(|(option, number)| format!("{option}={number}")));
     command.extend(args.f32.then(|| "--dtype=f32".to_owned()));
-    let mut run = eval::plan(&Invocation::parse(command)?, |_| Ok(device.clone()), job)?;
+    let mut run = eval::plan(&Invocation::parse(command)?, |_| Ok(device.clone()), job, output)?;
     run.thresholds = Vec::new();
     run.generate = GeneratePlan {
         models,

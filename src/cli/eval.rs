@@ -25,7 +25,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     find(&mut args.generate.model)?;
     let targets = targets(&args)?;
     targets.check(invocation.files())?;
-    let plan = plan(&args, Device::parse, job)?;
+    let plan = plan(&args, Device::parse, job, output)?;
     one_run(&args, &plan)?;
     kept_for_energies(&args)?;
     let printed = StdoutResult::of(&args, output)?;
@@ -90,7 +90,7 @@ pub(super) fn merge(
     let cache = args.judging.energy.cache().map(Path::to_owned);
     let targets = &Targets { verdicts, matrix, cache, ..targets.clone() };
     targets.check(files)?;
-    let plan = plan(&args, Device::elsewhere, job)?;
+    let plan = plan(&args, Device::elsewhere, job, output)?;
     one_run(&args, &plan)?;
     let molecules = told_molecules(&args.generate, &plan.generate, job, output)?;
     let mut kept = TextStore::merged(plan.generate.inputs(&molecules), shards, is_partial)?;
@@ -121,7 +121,7 @@ pub(super) fn check_array(
     for folder in &args.generate.model.model {
         Config::load(folder)?;
     }
-    let plan = plan(&args, Device::elsewhere, job)?;
+    let plan = plan(&args, Device::elsewhere, job, output)?;
     let molecules = told_molecules(&args.generate, &plan.generate, job, output)?;
     Ok(check_shards(format!("--array {shards}"), shards, &molecules)?)
 }
@@ -198,11 +198,12 @@ pub(super) fn plan(
     args: &Args,
     open: impl Fn(&str) -> Result<Device, Error>,
     job: &Job,
+    output: &Output,
 ) -> anyhow::Result<EvalPlan> {
     let Args { generate, judging, running, .. } = args;
     let evidence = not_stdout(args.output.as_deref()).map(|folder| folder.join("self-check"));
     Ok(EvalPlan {
-        generate: generate_plan(generate, running, evidence, open, job)?,
+        generate: generate_plan(generate, running, evidence, open, job, output)?,
         thresholds: thresholds(&judging.threshold),
         ensembles: judging.ensembles.measures()?,
         missing: judging.missing,

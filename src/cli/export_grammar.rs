@@ -1,6 +1,6 @@
 //! `drift export-grammar`: writes the automaton of each molecule as a grammar, for the structured-output engines of vLLM and SGLang.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::help::{MODEL, OUTPUT};
@@ -51,7 +51,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TOKEN", help_heading = MODEL)]
     eos: Option<String>,
     /// How the model writes decimals: fixed, stripped, or auto, as its files say
-    #[arg(long, value_parser = choice(&DIALECTS_OR_AUTO), hide_possible_values = true, default_value = "auto", help_heading = MODEL)]
+    #[arg(long, conflicts_with = "encoding", value_parser = choice(&DIALECTS_OR_AUTO), hide_possible_values = true, default_value = "auto", help_heading = MODEL)]
     dialect: DialectOrAuto,
     #[command(flatten, next_help_heading = MODEL)]
     blocks: EncodingArgs,
@@ -91,7 +91,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
         refuse_for_skeletons(&args)?;
         let texts = skeletons::texts(files, &args.tokenizer, job)?;
         let texts = SkeletonTexts { begun: args.begun.unwrap_or_default(), ..texts };
-        return skeletons::export(texts, args.format, &path, job, output);
+        return of_skeleton(texts, args.format, &path, job, output);
     }
     let plan = plan(args, job, output)?;
     let report = output.pieces(&path, |put| export(&plan, job, put))?;
@@ -102,11 +102,34 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     Ok(())
 }
 
+/// Writes the grammars of a skeleton's texts.
+fn of_skeleton(
+    texts: SkeletonTexts,
+    format: GrammarFormat,
+    to: &Path,
+    job: &Job,
+    output: &Output,
+) -> anyhow::Result<()> {
+    note_unloadable(&texts.tokenizer, format, output);
+    let report = output.pieces(to, |put| texts.grammars(format, job, put))?;
+    if output.json {
+        return output.document(&report);
+    }
+    let [least, most] = report.line_bytes.map(thousands);
+    let grammars = counted(report.grammars, "grammar");
+    output.note(&format!("{grammars} of {} as {format}, {least} to {most} bytes each", report.skeleton));
+    note_prompt_ids(report.with_prompt_ids, output);
+    Ok(())
+}
+
 /// Refuses what only enriched SMILES has.
 fn refuse_for_skeletons(args: &Args) -> Result<(), Error> {
     let asked = args.blocks.asked(args.dialect);
     let given = [
-        ("--dialect", asked.says_how()),
+        ("--encoding", asked.encoding.is_some()),
+        ("--dialect", asked.zeros.is_some()),
+        ("--decimals", asked.precision.is_some()),
+        ("--separator", asked.spaces.is_some()),
         ("--conformers", args.conformers > 1),
         ("--opened", args.opened),
         ("--eos", args.eos.is_some()),
@@ -140,12 +163,7 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     }
     let form = AnswerForm { conformers: args.conformers.into(), opened: args.opened };
     let processor = advice::automaton(&tokenizer, encoding, eos.unwrap_or(NO_END))?.answering(form);
-    if format == GrammarFormat::Lark && !llguidance_loads(&tokenizer) {
-        output.note(
-            "note: llguidance cannot load this tokenizer, because its decoder is neither ByteLevel nor ByteFallback; use XGrammar, with \
-             --format ebnf",
-        );
-    }
+    note_unloadable(&tokenizer, format, output);
     Ok(ExportPlan {
         processor,
         tokenizer,
@@ -170,7 +188,22 @@ fn tell(report: &ExportReport, output: &Output) {
         thousands(report.skipped),
         encoding_name(report.encoding)
     ));
-    if report.with_prompt_ids > 0 {
+    note_prompt_ids(report.with_prompt_ids, output);
+}
+
+/// Tells that the engine of a format cannot load a tokenizer.
+fn note_unloadable(tokenizer: &Tokenizer, format: GrammarFormat, output: &Output) {
+    if format == GrammarFormat::Lark && !llguidance_loads(tokenizer) {
+        output.note(
+            "note: llguidance cannot load this tokenizer, because its decoder is neither ByteLevel nor ByteFallback; use XGrammar, with \
+             --format ebnf",
+        );
+    }
+}
+
+/// Tells that so many lines state the ids of their prompt.
+fn note_prompt_ids(lines: u64, output: &Output) {
+    if lines > 0 {
         output.note(
             "note: a token of this tokenizer crosses the end of the prompt, so the prompt's text alone has other tokens than in training: \
              give the engine the prompt_ids of each line instead of the text",

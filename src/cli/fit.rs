@@ -44,7 +44,7 @@ pub(super) struct Args {
     #[command(flatten, next_help_heading = CONFORMERS)]
     frame: FrameArgs,
     /// How decimals are written: fixed, stripped, or auto, as in the corpus
-    #[arg(long, value_parser = choice(&DIALECTS_OR_AUTO), hide_possible_values = true, default_value = "auto", help_heading = NUMBERS)]
+    #[arg(long, conflicts_with = "encoding", value_parser = choice(&DIALECTS_OR_AUTO), hide_possible_values = true, default_value = "auto", help_heading = NUMBERS)]
     dialect: DialectOrAuto,
     #[command(flatten, next_help_heading = NUMBERS)]
     blocks: EncodingArgs,
@@ -77,6 +77,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let options = ReadOptions { frame: args.frame.frame, ..args.smiles.options(args.blocks.reading(), job)? };
     let corpus = Corpus::new(&args.corpus, options);
     let plan = plan(&args, job)?;
+    plan.check()?;
     let folder = not_stdout(args.output.as_deref());
     let names = fit_files(plan.tokenizers.iter().map(|tokenizer| &*tokenizer.name));
     invocation.files().writes_in("-o", folder, &names)?.check()?;

@@ -89,7 +89,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
         targets.check(invocation.files(), output)?;
     }
     let evidence = not_stdout(Some(&args.output)).map(|to| added(to, ".self-check"));
-    let plan = generate_plan(&args.generate, &args.running, evidence, Device::parse, job)?;
+    let plan = generate_plan(&args.generate, &args.running, evidence, Device::parse, job, output)?;
     let molecules = told_molecules(&args.generate, &plan, job, output)?;
     let shard = args.running.shard;
     let manifest = invocation.manifest(shard)?;
@@ -123,7 +123,7 @@ pub(super) fn merge(
     args.find_models()?;
     let targets = Targets { to, trace: None };
     targets.check(files, output)?;
-    let plan = generate_plan(&args.generate, &args.running, None, Device::elsewhere, job)?;
+    let plan = generate_plan(&args.generate, &args.running, None, Device::elsewhere, job, output)?;
     let molecules = told_molecules(&args.generate, &plan, job, output)?;
     let mut kept = TextStore::merged(plan.inputs(&molecules), shards, is_partial)?;
     targets.write(&generate_texts(&plan, &molecules, &mut kept, job)?, output)
@@ -142,7 +142,7 @@ pub(super) fn check_array(
     for folder in &args.generate.model.model {
         Config::load(folder)?;
     }
-    let plan = generate_plan(&args.generate, &args.running, None, Device::elsewhere, job)?;
+    let plan = generate_plan(&args.generate, &args.running, None, Device::elsewhere, job, output)?;
     let molecules = told_molecules(&args.generate, &plan, job, output)?;
     Ok(check_shards(format!("--array {shards}"), shards, &molecules)?)
 }

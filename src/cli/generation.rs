@@ -19,7 +19,7 @@ use drift_core::encoding::Reading;
 use drift_core::geometry::GeometryStrength;
 use drift_core::{Error, Job};
 use drift_data::corpus::{EmbeddedConformers, EmbeddedCorpus, ReadOptions};
-use drift_data::prompts::{CorpusChoice, Molecules, PromptMolecule};
+use drift_data::prompts::{CorpusChoice, Molecules};
 use drift_data::shard::Shard;
 use drift_engine::device::with_engine;
 use drift_engine::generate::{BACKTRACK, Sampling, SelfChecking};
@@ -49,8 +49,17 @@ pub(super) fn generate_plan(
     evidence: Option<PathBuf>,
     open: impl Fn(&str) -> Result<Device, Error>,
     job: &Job,
+    output: &Output,
 ) -> anyhow::Result<GeneratePlan> {
     let GenerateArgs { model, sampling, .. } = args;
+    let processors = processors(&args.processors.lp, is_built_in(args));
+    let takes_placeholder = processors.iter().any(|kind| kind.takes_placeholder());
+    if !args.processors.placeholder.is_empty() && !takes_placeholder {
+        let problem = "no logit processor that was asked for has one";
+        return Err(Error::input("--placeholder", problem, "leave it out, or give --lp allowlist too").into());
+    }
+    let examples = examples(args, job)?;
+    tell(&examples, output);
     let models = match model.synthetic {
         Some(shape) => vec![ModelChoice::Synthetic(shape)],
         None if model.model.is_empty() => vec![ModelChoice::Embedded],
@@ -60,7 +69,7 @@ pub(super) fn generate_plan(
     Ok(GeneratePlan {
         models,
         tokenizer: model.tokenizer.clone(),
-        processors: processors(&args.processors.lp, is_built_in(args)),
+        processors,
         placeholders: placeholders(&args.processors, job)?,
         encoding: model.blocks.asked(model.dialect),
         generations: sampling.generations.at_least(resample.unwrap_or(1)),
@@ -74,7 +83,8 @@ pub(super) fn generate_plan(
         given_up: given_up(),
         room: running.kv_cache,
         form: AnswerForm { conformers: sampling.conformers.into(), opened: sampling.opened },
-        examples: examples(args, job)?,
+        examples: examples.molecules,
+        example_inputs: examples.inputs,
         eos: sampling.eos.clone(),
         max_new_tokens: sampling.max_new_tokens.map(|most| most as usize),
         log_probabilities: sampling.probabilities,
@@ -116,10 +126,10 @@ fn is_built_in(args: &GenerateArgs) -> bool {
 }
 
 /// Returns the worked examples of prompts.
-fn examples(args: &GenerateArgs, job: &Job) -> Result<Vec<PromptMolecule>, Error> {
+fn examples(args: &GenerateArgs, job: &Job) -> Result<Molecules, Error> {
     let asked = &args.sampling.examples;
     if asked.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Molecules::default());
     }
     // Examples must not lose precision before the model's encoding writes them.
     let corpus = Corpus::new(asked, read_options(args, job)?);
@@ -129,7 +139,7 @@ fn examples(args: &GenerateArgs, job: &Job) -> Result<Vec<PromptMolecule>, Error
         let problem = format!("{} contain {conformers} conformers", named(asked));
         return Err(Error::parameter(parameter::EXAMPLES, problem, format!("give at most {MOST_EXAMPLES}")));
     }
-    Ok(read.molecules)
+    Ok(read)
 }
 
 /// Returns how to read conformers.
@@ -210,15 +220,28 @@ pub(super) fn told_molecules(
     output: &Output,
 ) -> anyhow::Result<Molecules> {
     let molecules = with_geometry(plan, molecules(args, plan, job)?)?;
-    skipped::tell_prompts(&molecules, output);
+    tell(&molecules, output);
+    Ok(molecules)
+}
+
+/// Notes which of their inputs could not be used.
+fn tell(molecules: &Molecules, output: &Output) {
+    skipped::tell_prompts(molecules, output);
     if let Some(note) = reference_note(&molecules.references) {
         output.note(&note);
     }
-    Ok(molecules)
 }
 
 fn molecules(args: &GenerateArgs, plan: &GeneratePlan, job: &Job) -> anyhow::Result<Molecules> {
     let given = &args.molecules;
+    let own = own_corpus(given, plan);
+    let reads_none = if given.smiles.is_some() { given.references.is_empty() } else { own.is_some() };
+    if let (true, true, Some(option)) =
+        (reads_none, args.sampling.examples.is_empty(), given.smiles_source.given())
+    {
+        let problem = "is for files of conformers, and none is read";
+        return Err(Error::input(option, problem, "leave it out, or give --corpus or --references").into());
+    }
     let most = given.samples.map(|most| most as usize);
     let options = read_options(args, job)?;
     let corpus = |inputs: &[PathBuf]| Corpus::new(inputs, options.clone());
@@ -230,7 +253,7 @@ fn molecules(args: &GenerateArgs, plan: &GeneratePlan, job: &Job) -> anyhow::Res
         });
     }
     let most = most.or(given.corpus.is_empty().then_some(EMBEDDED_SAMPLES));
-    let Some(own) = own_corpus(given, plan) else {
+    let Some(own) = own else {
         let trained_on = trained_on(&plan.models)?;
         let choice = CorpusChoice { part: given.split, trained_on, most, pools: given.pool };
         return Ok(Molecules::of_corpus(&corpus(&given.corpus), &named(&given.corpus), &choice, job)?);

@@ -90,8 +90,8 @@ pub(super) fn run(mut args: Args, job: &Job, output: &Output) -> anyhow::Result<
         None => encoding_beside(&args.tokenizer)?.unwrap_or(Encoding::FIXED),
     };
     let placeholder = args.placeholder.unwrap_or_else(|| encoding.numbers_text(&[0; 3]));
-    Inspector::check(&placeholder)?;
-    let inspector = Inspector::new(Tokenizer::load_for(&args.tokenizer, job)?.0, &placeholder)?.of(encoding);
+    Inspector::check(&placeholder, encoding)?;
+    let inspector = Inspector::new(Tokenizer::load_for(&args.tokenizer, job)?.0, &placeholder, encoding)?;
     // Kept aside, so that the output is complete or an error, and memory does not grow.
     let mut aside = StagedOutput::new()?;
     let mut shown = 0u64;

@@ -11,7 +11,7 @@ use super::values::{in_flags, is_stdout, not_stdout};
 use crate::report::Terminal;
 use drift_core::Error;
 use drift_core::error::{message, one_line, shortened_middle};
-use drift_core::io::{AtomicFile, write_atomic};
+use drift_core::io::{AtomicFile, OutputSet};
 
 /// How results are shown.
 pub(super) struct Output {
@@ -47,8 +47,21 @@ impl Output {
 
     /// Writes a report to the file of `-o` as JSON. Returns whether stdout gets the report too, and so no tables.
     pub(super) fn record(&self, to: Option<&Path>, report: &impl Serialize) -> anyhow::Result<bool> {
+        let mut files = OutputSet::new();
+        let is_shown = self.record_beside(&mut files, to, report)?;
+        files.commit()?;
+        Ok(is_shown)
+    }
+
+    /// As [`record`](Self::record), with other files, which appear together.
+    pub(super) fn record_beside(
+        &self,
+        files: &mut OutputSet,
+        to: Option<&Path>,
+        report: &impl Serialize,
+    ) -> anyhow::Result<bool> {
         if let Some(path) = not_stdout(to) {
-            write_atomic(path, (serde_json::to_string_pretty(report)? + "\n").as_bytes())?;
+            files.put(path, (serde_json::to_string_pretty(report)? + "\n").as_bytes())?;
         }
         Ok(self.json || to.is_some_and(is_stdout))
     }

@@ -8,12 +8,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::output::Output;
 use super::skipped;
 use super::values::{is_stdout, not_stdout};
-use crate::report::format::{counted, thousands};
 use crate::report::skeleton_view::{
     line_tokens, part_tokens, prompt_tokens, skeleton_tables, slot_encodings,
 };
-use drift_core::constraint::grammar::GrammarFormat;
-use drift_core::io::write_atomic;
+use drift_core::io::OutputSet;
 use drift_core::skeleton::Skeleton;
 use drift_core::{Error, Job, Tokenizer};
 use drift_data::audit::skeletons::{SkeletonAudit, SkeletonAuditResult, SkeletonVerdict};
@@ -114,24 +112,6 @@ pub(super) fn encodings(
     output.text(&slot_encodings(&report).render(output.terminal()))
 }
 
-/// Writes the grammars of a skeleton's texts.
-pub(super) fn export(
-    texts: SkeletonTexts,
-    format: GrammarFormat,
-    to: &Path,
-    job: &Job,
-    output: &Output,
-) -> anyhow::Result<()> {
-    let report = output.pieces(to, |put| texts.grammars(format, job, put))?;
-    if output.json {
-        return output.document(&report);
-    }
-    let [least, most] = report.line_bytes.map(thousands);
-    let grammars = counted(report.grammars, "grammar");
-    output.note(&format!("{grammars} of {} as {format}, {least} to {most} bytes each", report.skeleton));
-    Ok(())
-}
-
 /// Reads a skeleton and a tokenizer.
 pub(super) fn texts(files: SkeletonFiles, tokenizer: &Path, job: &Job) -> anyhow::Result<SkeletonTexts> {
     let SkeletonFiles { skeleton, prompts } = files;
@@ -161,10 +141,12 @@ impl AuditBySkeleton {
             against_row,
         };
         let SkeletonAuditResult { report, verdicts: lines } = audit.run(job)?;
+        let mut files = OutputSet::new();
         if let Some(path) = verdicts {
-            write_verdicts(path, &lines, output)?;
+            write_verdicts(&mut files, path, &lines, output)?;
         }
-        let is_shown = output.record(to, &report)?;
+        let is_shown = output.record_beside(&mut files, to, &report)?;
+        files.commit()?;
         if verdicts.is_some_and(is_stdout) {
             return Ok(());
         }
@@ -178,13 +160,18 @@ impl AuditBySkeleton {
     }
 }
 
-fn write_verdicts(path: &Path, verdicts: &[SkeletonVerdict], output: &Output) -> anyhow::Result<()> {
+fn write_verdicts(
+    files: &mut OutputSet,
+    path: &Path,
+    verdicts: &[SkeletonVerdict],
+    output: &Output,
+) -> anyhow::Result<()> {
     let mut lines = String::new();
     for verdict in verdicts {
         lines += &(serde_json::to_string(verdict)? + "\n");
     }
     match not_stdout(Some(path)) {
-        Some(path) => Ok(write_atomic(path, lines.as_bytes())?),
+        Some(path) => Ok(files.put(path, lines.as_bytes())?),
         None => output.text(lines.trim_end()),
     }
 }

@@ -8,11 +8,11 @@ use super::corpus::Corpus;
 use super::help::{CONFORMERS, MODEL, NUMBERS, OUTPUT, RUNNING};
 use super::invocation::Invocation;
 use super::output::Output;
-use super::values::{Choice, DIALECTS, EncodingArgs, FrameArgs, SmilesOfArgs, choice, folder_alone, found};
+use super::values::{Choice, DIALECTS, EncodingArgs, FRAMES, SmilesOfArgs, choice, folder_alone, found};
 use crate::report::train_view::train_table;
-use drift_core::checkpoint::RequiredFiles;
-use drift_core::encoding::TrailingZeros;
-use drift_core::tokenizer::config_beside;
+use drift_core::checkpoint::{ModelFolder, RequiredFiles};
+use drift_core::encoding::{Reading, TrailingZeros};
+use drift_core::tokenizer::{config_beside, encoding_beside};
 use drift_core::{Encoding, Error, Job, Tokenizer};
 use drift_data::corpus::{Frame, ReadOptions};
 use drift_engine::model::{Architecture, Device};
@@ -51,11 +51,12 @@ pub(super) struct Args {
     corpus: Vec<PathBuf>,
     #[command(flatten, next_help_heading = CONFORMERS)]
     smiles: SmilesOfArgs,
-    #[command(flatten, next_help_heading = CONFORMERS)]
-    frame: FrameArgs,
-    /// How decimals are written
-    #[arg(long, value_parser = choice(&DIALECTS), value_name = "fixed|stripped", hide_possible_values = true, default_value = "fixed", help_heading = NUMBERS)]
-    dialect: TrailingZeros,
+    /// The frame to turn conformers into: keep, principal or first-atoms [default: that of --init, else keep]
+    #[arg(long, value_name = "FRAME", hide_possible_values = true, value_parser = choice(&FRAMES), help_heading = CONFORMERS)]
+    frame: Option<Frame>,
+    /// How decimals are written [default: as the tokenizer or --init has coordinates, else fixed]
+    #[arg(long, conflicts_with = "encoding", value_parser = choice(&DIALECTS), value_name = "fixed|stripped", hide_possible_values = true, help_heading = NUMBERS)]
+    dialect: Option<TrailingZeros>,
     #[command(flatten, next_help_heading = NUMBERS)]
     blocks: EncodingArgs,
     #[command(flatten)]
@@ -165,11 +166,12 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     found(&mut args.tokenizer, RequiredFiles::Tokenizer)?;
     found(&mut args.new_tokens_of, RequiredFiles::Tokenizer)?;
     found(&mut args.init, RequiredFiles::Model)?;
-    let options = ReadOptions { frame: args.frame.frame, ..args.smiles.options(args.blocks.reading(), job)? };
+    let written = written(&args)?;
+    let options = ReadOptions { frame: written.frame, ..args.smiles.options(written.reading, job)? };
     let corpus = Corpus::new(&args.corpus, options);
     let folder = folder_alone("-o", &args.output)?;
     invocation.files().writes_in("-o", folder, &export::WRITTEN)?.check()?;
-    let plan = plan(args, job)?;
+    let plan = plan(args, &written, job)?;
     let report = train(&plan, &corpus, job)?;
     corpus.tell(output);
     if output.json {
@@ -181,7 +183,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
 }
 
 /// Returns the complete plan of the command line.
-fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
+fn plan(args: Args, written: &WrittenForm, job: &Job) -> anyhow::Result<TrainPlan> {
     let start = start(&args, job)?;
     // clap requires one of them.
     let tokenizer = args.tokenizer.as_ref().or(args.init.as_ref()).context("--tokenizer is missing")?;
@@ -210,7 +212,7 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
     let augmentation = Augmentation {
         turned: args.schedule.turn,
         noise_angstrom: args.schedule.noise,
-        frame: args.frame.frame,
+        frame: written.frame,
     };
     if augmentation.turned && augmentation.frame == Frame::FirstAtoms {
         let problem = "turns conformers out of the frame of --frame first-atoms";
@@ -226,7 +228,7 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
         schedule,
         loss,
         augmentation,
-        encoding: args.blocks.asked(Some(args.dialect)).over(Encoding::FIXED),
+        encoding: written.encoding,
         seed: args.seed,
         tokenizer,
         tokenizer_json,
@@ -235,6 +237,43 @@ fn plan(args: Args, job: &Job) -> anyhow::Result<TrainPlan> {
         resume: args.resume,
         save_steps: args.save_every,
     })
+}
+
+/// How conformers are written.
+struct WrittenForm {
+    encoding: Encoding,
+    /// How the corpus is read for it.
+    reading: Reading,
+    frame: Frame,
+}
+
+/// Returns how conformers are written: as asked for, else as the files beside the tokenizer or the checkpoint say.
+fn written(args: &Args) -> Result<WrittenForm, Error> {
+    let asked = args.blocks.asked(args.dialect);
+    let known = if asked.is_empty() { encoding_of_files(args)? } else { None };
+    let reading = known.map(|known| Reading::new(known).cutting(!known.is_decimal()));
+    let frame = match (args.frame, &args.init) {
+        (Some(frame), _) => frame,
+        (None, Some(init)) => {
+            ModelFolder::around(init).recipe("/recipe/augmentation/frame")?.unwrap_or_default()
+        }
+        (None, None) => Frame::default(),
+    };
+    Ok(WrittenForm {
+        encoding: known.unwrap_or_else(|| asked.over(Encoding::FIXED)),
+        reading: reading.unwrap_or_else(|| args.blocks.reading()),
+        frame,
+    })
+}
+
+/// Returns the encoding that the files beside the tokenizer state, or those beside the checkpoint.
+fn encoding_of_files(args: &Args) -> Result<Option<Encoding>, Error> {
+    for path in [&args.tokenizer, &args.init].into_iter().flatten() {
+        if let Some(encoding) = encoding_beside(path)? {
+            return Ok(Some(encoding));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the start of training: random weights or a checkpoint.

@@ -66,7 +66,7 @@ pub(super) struct FrameArgs {
 }
 
 /// The frames of coordinates.
-const FRAMES: [Choice<Frame>; 3] = [
+pub(super) const FRAMES: [Choice<Frame>; 3] = [
     ("keep", Frame::Keep, "As in the file"),
     (
         "principal",

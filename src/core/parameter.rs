@@ -15,3 +15,5 @@ pub const LP: Parameter = Parameter::new("logit processor");
 pub const PLACEHOLDER: Parameter = Parameter::new("placeholder");
 /// How tokens are sampled.
 pub const PRESET: Parameter = Parameter::new("preset");
+/// The tokenizers.
+pub const TOKENIZER: Parameter = Parameter::new("tokenizer");

@@ -115,6 +115,8 @@ pub struct SkeletonGrammars {
     pub grammars: u64,
     /// The least and the largest number of bytes of a line.
     pub line_bytes: [u64; 2],
+    /// The number of lines that state the ids of their prompt.
+    pub with_prompt_ids: u64,
     /// drift's version, and the inputs by name and hash.
     pub provenance: Provenance,
 }
@@ -124,6 +126,9 @@ pub struct SkeletonGrammars {
 struct GrammarLine<'g> {
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<&'g serde_json::Value>,
+    /// The ids of the prompt, if they are not those of its text alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_ids: Option<Vec<u32>>,
     grammar: &'g str,
 }
 
@@ -162,11 +167,14 @@ impl SkeletonTexts {
         put: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<SkeletonGrammars> {
         let (prompts, processor, provenance) = self.begin(job)?;
-        let mut line_bytes = [u64::MAX, 0];
+        let (mut line_bytes, mut with_prompt_ids) = ([u64::MAX, 0], 0);
         for at in 0..prompts.data.len() {
             job.check()?;
-            let grammar = skeleton_grammar(&constraint(&processor, &prompts, at)?, format)?;
-            let line = GrammarLine { prompt: prompts.data[at].0.get("prompt"), grammar: &grammar };
+            let constraint = constraint(&processor, &prompts, at)?;
+            let grammar = skeleton_grammar(&constraint, format)?;
+            let (prompt, prompt_ids) = (prompts.data[at].0.get("prompt"), constraint.prompt_ids_apart()?);
+            with_prompt_ids += u64::from(prompt_ids.is_some());
+            let line = GrammarLine { prompt, prompt_ids, grammar: &grammar };
             let line =
                 serde_json::to_string(&line).map_err(|e| drift_core::Error::internal("a grammar", e))?;
             line_bytes = [line_bytes[0].min(line.len() as u64), line_bytes[1].max(line.len() as u64)];
@@ -175,14 +183,15 @@ impl SkeletonTexts {
         }
         let skeleton = processor.skeleton().name.clone();
         let grammars = prompts.data.len() as u64;
-        Ok(SkeletonGrammars { skeleton, format, grammars, line_bytes, provenance })
+        Ok(SkeletonGrammars { skeleton, format, grammars, line_bytes, with_prompt_ids, provenance })
     }
 
     /// Compares the ways to write each slot, for this tokenizer and others.
     ///
     /// # Errors
-    /// As [`SkeletonTexts::tokens`].
+    /// As [`SkeletonTexts::tokens`], or if two tokenizers have the same name.
     pub fn encodings(self, others: Vec<Tokenizer>, job: &Job) -> Result<SlotEncodings> {
+        Tokenizer::refuse_same_names(others.iter().chain([&self.tokenizer]))?;
         let prompts = Prompts::read(&self.prompts, job)?;
         let tokenizers: Vec<Arc<Tokenizer>> =
             std::iter::once(self.tokenizer).chain(others).map(Arc::new).collect();

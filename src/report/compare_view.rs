@@ -17,7 +17,9 @@ pub fn tables(report: &CompareReport) -> Vec<Table> {
     tables.extend(report.groups.iter().map(|group| table(report, group)));
     let of_what = if report.kind == RecordKind::Eval { "run" } else { "category" };
     let mut rest = Table::new("Only in one of them").code("file").text(of_what);
-    for (file, names) in report.files.iter().zip(&report.unmatched) {
+    let [a, b] = &report.files;
+    let files = if a == b { ["first", "second"] } else { [a.as_str(), b.as_str()] };
+    for (file, names) in files.into_iter().zip(&report.unmatched) {
         for name in names {
             rest.row([file, name]);
         }

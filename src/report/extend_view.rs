@@ -16,7 +16,7 @@ pub fn extend_table(report: &ExtendModelReport, terminal: Terminal) -> String {
         table.row([name.to_owned()].into_iter().chain(report.tables.iter().map(of)));
     };
     row("tokens that keep their row", &|_| thousands(report.old_tokens));
-    row("rows of new tokens, spare before", &|grown| thousands(grown.overwritten));
+    row("rows of new tokens, spare or removed before", &|grown| thousands(grown.overwritten));
     row("rows of new tokens, behind the old ones", &|grown| thousands(grown.appended));
     row("rows of no token, behind the old ones", &|grown| thousands(grown.padding));
     row("rows before", &|grown| thousands(grown.rows_before));

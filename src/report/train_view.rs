@@ -26,6 +26,9 @@ pub fn train_table(report: &TrainReport, terminal: Terminal) -> String {
     if report.corpus.without_smiles > 0 {
         table.fact("conformers without SMILES, left out", thousands(report.corpus.without_smiles));
     }
+    if report.corpus.skipped > 0 {
+        table.fact("records that could not be read, left out", thousands(report.corpus.skipped));
+    }
     if let Some(point) = report.curve.last() {
         table.fact("steps", thousands(point.step));
         table.fact("tokens seen", thousands(point.tokens));
@@ -33,11 +36,16 @@ pub fn train_table(report: &TrainReport, terminal: Terminal) -> String {
     }
     if let Some(stored) = &report.stored {
         table.fact("validation conformers", thousands(stored.conformers));
-        table.fact("nats a token", hundredths(stored.nats_per_token));
-        table.fact("nats a conformer", hundredths(stored.nats_per_conformer));
-        table.fact("COPY tokens predicted rightly", percent(stored.copy_accuracy));
-        table.fact("FREE tokens predicted rightly", percent(stored.free_accuracy));
-        table.fact("conformers with every COPY token right", percent(stored.copied));
+        let figures = [
+            ("nats a token", stored.nats_per_token.map(hundredths)),
+            ("nats a conformer", stored.nats_per_conformer.map(hundredths)),
+            ("COPY tokens predicted rightly", stored.copy_accuracy.map(percent)),
+            ("FREE tokens predicted rightly", stored.free_accuracy.map(percent)),
+            ("conformers with every COPY token right", stored.copied.map(percent)),
+        ];
+        for (name, figure) in figures {
+            figure.into_iter().for_each(|figure| _ = table.fact(name, figure));
+        }
     }
     table.render(terminal)
 }

@@ -19,8 +19,6 @@ pub(crate) const MERGES: Parameter = Parameter::new("merges");
 pub(crate) const RANGE: Parameter = Parameter::new("range");
 /// The old tokens whose ids new tokens take.
 pub(crate) const REUSE: Parameter = Parameter::new("reuse");
-/// The tokenizers.
-pub const TOKENIZER: Parameter = Parameter::new("tokenizer");
 /// The number of tokens of every block.
 pub const TOKENS_PER_BLOCK: Parameter = Parameter::new("tokens per block");
 /// The RMSD up to which there is no harm.

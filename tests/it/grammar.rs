@@ -335,6 +335,16 @@ fn prompts_that_share_a_token_with_the_answer_are_stated_in_ids() {
     assert!(stated.ends_with(&whole[..behind]), "{stated:?} and {whole:?}");
     let alone = exported(&["CC=O", "--dialect", "fixed"]);
     assert!(rows(&alone.stdout)[0].get("prompt_ids").is_none() && !alone.stderr.contains("prompt_ids"));
+    // The same texts by a skeleton.
+    let folder = Folder::new();
+    folder.file("prompts.jsonl", "{\"smiles\":\"CC=O\"}\n");
+    let line = "export-grammar --skeleton enriched-smiles --prompts prompts.jsonl";
+    let tokenizer = path.to_str().unwrap();
+    let ran = folder.line(&format!("{line} --tokenizer {tokenizer}")).done();
+    assert!(ran.stderr.contains("prompt_ids"), "{}", ran.stderr);
+    assert_eq!(rows(&ran.stdout)[0]["prompt_ids"], row["prompt_ids"]);
+    let ran = folder.line(line).done();
+    assert!(rows(&ran.stdout)[0].get("prompt_ids").is_none() && !ran.stderr.contains("prompt_ids"));
 }
 
 /// Its decoder is `Metaspace`, whose bytes llguidance does not know.

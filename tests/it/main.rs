@@ -74,6 +74,8 @@ mod rows;
 mod run_files;
 mod scaffolds;
 mod shards;
+mod silent;
+mod silent_models;
 mod skeleton_walks;
 mod skeletons;
 mod slots;

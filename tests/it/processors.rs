@@ -156,7 +156,7 @@ fn pair(seed: u64) -> (Arc<dyn Constraint>, Slow, Tokenizer, ChaCha8Rng, Encodin
     let mut number = || numbers[random.random_range(0..numbers.len())];
     let text = format!("{},{},{}", number(), number(), number());
     let encoding = Encoding::ALL[random.random_range(0..2)];
-    let specials = Specials { eos: 0, others: vec![random.random_range(0..500)] };
+    let specials = Specials { eos: 0, ends: Vec::new(), others: vec![random.random_range(0..500)] };
     let placeholder = Placeholder::new(&text).unwrap();
     let processor =
         LogitProcessor::new(kind, tokenizer.clone(), encoding, Some(&placeholder), specials.clone()).unwrap();

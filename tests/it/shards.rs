@@ -248,8 +248,9 @@ fn shards_of_other_molecules_do_not_mix() {
     run("1/2", "a").good();
     folder.file("some.smi", "CCO\nCC=O\nCO\n");
     run("2/2", "b").good();
-    run("1/2", "a")
-        .refused_for("the work: was started with other files of molecules, references or placeholders");
+    run("1/2", "a").refused_for(
+        "the work: was started with other files of molecules, references, examples or placeholders",
+    );
     folder
         .drift(&["merge", "a", "b", "-o", "out"])
         .refused_for("shard 2/2: was made from other files than the others of molecules");

@@ -121,7 +121,12 @@ impl Folder {
 
     /// The files of the reference checkpoint, below `place`.
     pub(crate) fn reference_checkpoint(&self, place: &str) {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/qwen-like");
+        self.checkpoint("qwen-like", place);
+    }
+
+    /// The files of a checkpoint of `eval/`, below `place`.
+    pub(crate) fn checkpoint(&self, name: &str, place: &str) {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("eval").join(name);
         for entry in std::fs::read_dir(source).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap();

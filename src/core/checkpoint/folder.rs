@@ -68,6 +68,11 @@ pub(crate) fn is_model_file(name: &str) -> bool {
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
+/// Returns whether a name is that of a weights file or its index, in any layout in which models are written.
+pub fn is_weights_file(name: &str) -> bool {
+    name == INDEX || name == WEIGHTS || (name.starts_with("model-") && name.ends_with(".safetensors"))
+}
+
 /// The folder of a model; it need not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelFolder {
@@ -158,9 +163,10 @@ impl ModelFolder {
         })
     }
 
-    /// Returns the file that says where the weights are: the index of the shards, or else the one file with all weights.
+    /// Returns the file that says where the weights are: the one file with all weights, or else the index of the shards. transformers
+    /// looks for them in this order.
     pub fn weights(&self) -> Option<PathBuf> {
-        [INDEX, WEIGHTS].iter().find_map(|name| self.file(name))
+        [WEIGHTS, INDEX].iter().find_map(|name| self.file(name))
     }
 
     /// Returns the file that [`ModelFolder::weights`] finds, which must exist.

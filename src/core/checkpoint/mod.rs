@@ -14,7 +14,7 @@ pub use float::Float;
 pub(crate) use folder::REPAIR;
 pub use folder::{
     ADDED_TOKENS, CONFIG, GENERATION_CONFIG, INDEX, Ids, ModelFolder, RECIPE, TOKENIZER_CONFIG, WEIGHTS,
-    configured_rows, is_tied,
+    configured_rows, is_tied, is_weights_file,
 };
 pub(crate) use folder::{SPECIAL_TOKENS_MAP, is_model_file};
 pub use header::{Header, TensorEntry, header_bytes};

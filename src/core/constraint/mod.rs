@@ -49,8 +49,8 @@ pub enum DeviceRule<'c> {
     Automaton(&'c automaton::MoleculeAutomaton),
     /// Every token is always allowed.
     Any {
-        /// The token that ends the text.
-        eos: u32,
+        /// The tokens that end the text.
+        ends: &'c [u32],
     },
     /// No rule: masks come from the host.
     Host,

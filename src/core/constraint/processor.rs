@@ -16,8 +16,8 @@ use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::geometry::GeometryStrength;
 use crate::parameter;
-use crate::text;
 use crate::text::skeleton::{Spelling, spelling_conflict};
+use crate::text::{self, CONFORMER_CLOSE};
 use crate::tokenizer::Tokenizer;
 
 /// The kind of logit processor.
@@ -86,20 +86,22 @@ impl std::str::FromStr for ProcessorKind {
 pub struct Specials {
     /// The token that ends the text.
     pub eos: u32,
-    /// BOS, PAD and other end tokens, which are blocked in FREE positions.
+    /// Other tokens that end a text where nothing is masked.
+    pub ends: Vec<u32>,
+    /// BOS and PAD, which are blocked in FREE positions like the end tokens.
     pub others: Vec<u32>,
 }
 
 impl Specials {
-    /// Returns all end tokens: EOS and the others.
+    /// Returns all of them.
     pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
-        self.others.iter().copied().chain([self.eos])
+        self.others.iter().chain(&self.ends).copied().chain([self.eos])
     }
 }
 
 impl From<u32> for Specials {
     fn from(eos: u32) -> Self {
-        Specials { eos, others: Vec::new() }
+        Specials { eos, ends: Vec::new(), others: Vec::new() }
     }
 }
 
@@ -110,6 +112,8 @@ pub struct LogitProcessor {
     tokenizer: Arc<Tokenizer>,
     encoding: Encoding,
     eos: u32,
+    /// `eos`, and the other tokens that end a text where nothing is masked.
+    ends: Arc<[u32]>,
     spelling: Option<Spelling>,
     form: AnswerForm,
     way: Strategy,
@@ -157,7 +161,8 @@ impl LogitProcessor {
             (_, Some(sets)) => Strategy::Position(Arc::new(sets), needed(placeholder, kind, encoding)?),
         };
         let (eos, form) = (specials.eos, AnswerForm::default());
-        Ok(LogitProcessor { kind, tokenizer, encoding, eos, spelling: None, form, way })
+        let ends = std::iter::once(eos).chain(specials.ends).collect();
+        Ok(LogitProcessor { kind, tokenizer, encoding, eos, ends, spelling: None, form, way })
     }
 
     /// This processor for answers with several conformers, or behind a prompt that opens the first one.
@@ -223,7 +228,11 @@ impl LogitProcessor {
         }
         let eos = self.eos;
         Ok(match &self.way {
-            Strategy::None => Arc::new(NoConstraint { eos }),
+            Strategy::None => {
+                let ends_conformers = self.tokenizer.vocabulary_id(CONFORMER_CLOSE) == Some(eos);
+                let texts = if ends_conformers { self.form.conformers as u32 } else { 1 };
+                Arc::new(NoConstraint { ends: self.ends.clone(), texts })
+            }
             Strategy::Position(sets, placeholder) => {
                 let template = self.template(sets, placeholder, skeleton)?;
                 Arc::new(PositionTemplate { template, sets: sets.clone(), eos })
@@ -260,7 +269,10 @@ fn needed(placeholder: Option<&Placeholder>, kind: ProcessorKind, encoding: Enco
 
 /// No processor.
 struct NoConstraint {
-    eos: u32,
+    /// The tokens that end a text, EOS first.
+    ends: Arc<[u32]>,
+    /// How many EOS a text has: as many as conformers, if it is the tag that closes each of them.
+    texts: u32,
 }
 
 impl Constraint for NoConstraint {
@@ -272,15 +284,16 @@ impl Constraint for NoConstraint {
         Mask::Any
     }
 
-    fn advance(&self, state: &mut State, _token: u32) {
+    fn advance(&self, state: &mut State, token: u32) {
         state.at += 1;
+        state.inner += u32::from(token == self.ends[0]);
     }
 
-    fn is_over(&self, _state: &State, token: u32) -> bool {
-        token == self.eos
+    fn is_over(&self, state: &State, token: u32) -> bool {
+        if token == self.ends[0] { state.inner + 1 >= self.texts } else { self.ends.contains(&token) }
     }
 
     fn device_rule(&self) -> DeviceRule<'_> {
-        DeviceRule::Any { eos: self.eos }
+        if self.texts == 1 { DeviceRule::Any { ends: &self.ends } } else { DeviceRule::Host }
     }
 }

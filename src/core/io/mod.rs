@@ -10,7 +10,8 @@ mod packing;
 mod place;
 mod utf16;
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
@@ -49,4 +50,25 @@ pub fn hex(digest: &[u8]) -> String {
 /// Returns the last component of a path, for messages and provenance.
 pub fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// The names of some files in tables: the last components of their paths, or the paths themselves where several files have the same.
+#[derive(Debug)]
+pub struct FileNames {
+    repeated: HashSet<String>,
+}
+
+impl FileNames {
+    /// Looks which names occur twice.
+    pub fn new(paths: &[PathBuf]) -> Self {
+        let mut seen = HashSet::new();
+        let repeated = paths.iter().map(|path| file_name(path)).filter(|name| !seen.insert(name.clone()));
+        FileNames { repeated: repeated.collect() }
+    }
+
+    /// Returns the name of one of the files.
+    pub fn of(&self, path: &Path) -> String {
+        let name = file_name(path);
+        if self.repeated.contains(&name) { path.display().to_string() } else { name }
+    }
 }

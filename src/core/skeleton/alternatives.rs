@@ -117,12 +117,16 @@ impl Number {
         if decimals > 0 {
             let (low, high) = (-(-low).div_euclid(10), high.div_euclid(10));
             let (decimals, least_decimals) = (decimals - 1, least.min(decimals - 1));
-            found.push((SlotChange::FewerDecimals, Number { decimals, least_decimals, low, high, ..*self }));
+            let width = self.width.saturating_sub(1);
+            let number = Number { decimals, least_decimals, low, high, width, ..*self };
+            found.push((SlotChange::FewerDecimals, number));
         }
         if decimals < MOST_DECIMALS && digits(low).max(digits(high)) < 15 {
             let least_decimals = if least == decimals { least + 1 } else { least };
             let (decimals, low, high) = (decimals + 1, 10 * low, 10 * high);
-            found.push((SlotChange::MoreDecimals, Number { decimals, least_decimals, low, high, ..*self }));
+            let width = if self.width > 0 { self.width + 1 } else { 0 };
+            let number = Number { decimals, least_decimals, low, high, width, ..*self };
+            found.push((SlotChange::MoreDecimals, number));
         }
         if least < decimals {
             found.push((SlotChange::Kept, Number { least_decimals: decimals, ..*self }));

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Skeleton;
+use super::items::Items;
 use super::template::{ItemText, Part, Repetition};
 
 /// How a text may go on from a place.
@@ -41,7 +42,18 @@ pub(super) fn check(skeleton: &Skeleton) -> Result<(), String> {
         let problem = format!("`text` has `marker` itself in `{}`", text.escape_debug());
         return Err(format!("{problem}, so no text could have it once"));
     }
-    parts(skeleton, &skeleton.parts, &ends(skeleton))
+    Borders { skeleton, items: None }.check(&skeleton.parts, &ends(skeleton))
+}
+
+/// Refuses a prompt whose texts cannot be read back: its words may begin otherwise than those of formulas do, with capital letters.
+///
+/// # Errors
+/// A sentence that names the place.
+pub(super) fn check_prompt(skeleton: &Skeleton, items: &[Items]) -> Result<(), String> {
+    let borders = Borders { skeleton, items: Some(items) };
+    let begins_alike =
+        (0..items.len()).all(|at| skeleton.are_pieces(at) || borders.initials(at).is_subset(&capitals()));
+    if begins_alike { Ok(()) } else { borders.check(&skeleton.parts, &ends(skeleton)) }
 }
 
 /// Returns a fixed text that holds the marker.
@@ -75,31 +87,115 @@ fn used(parts: &[Part]) -> BTreeSet<usize> {
     slots
 }
 
-/// Checks parts that `after` follows.
-fn parts(skeleton: &Skeleton, parts: &[Part], after: &[Lead]) -> Result<(), String> {
-    for (at, part) in parts.iter().enumerate() {
-        let behind = leads(skeleton, &parts[at + 1..], after);
-        match part {
-            Part::Slot(slot) => check_slot(skeleton, *slot, &behind)?,
-            // Where an item writes its word again, the word is known.
-            Part::Item { text: ItemText::Word, items }
-                if !parts[..at].contains(part) && !skeleton.are_pieces(*items) =>
-            {
-                let is_text = |lead: &Lead| matches!(lead, Lead::Text(..) | Lead::End(_));
-                if !behind.iter().all(is_text) {
+/// The borders between the parts of texts.
+#[derive(Clone, Copy)]
+pub(super) struct Borders<'b> {
+    /// The skeleton.
+    pub skeleton: &'b Skeleton,
+    /// The items of a prompt, where they are known.
+    pub items: Option<&'b [Items]>,
+}
+
+impl Borders<'_> {
+    /// Checks parts that `after` follows.
+    fn check(&self, parts: &[Part], after: &[Lead]) -> Result<(), String> {
+        let skeleton = self.skeleton;
+        for (at, part) in parts.iter().enumerate() {
+            let behind = self.leads(&parts[at + 1..], after);
+            match part {
+                Part::Slot(slot) => check_slot(skeleton, *slot, &behind)?,
+                // Where an item writes its word again, the word is known.
+                Part::Item { text: ItemText::Word, items }
+                    if !parts[..at].contains(part) && !skeleton.are_pieces(*items) =>
+                {
+                    let is_text = |lead: &Lead| matches!(lead, Lead::Text(..) | Lead::End(_));
+                    if !behind.iter().all(is_text) {
+                        let name = &skeleton.items[*items].0;
+                        return Err(format!("no text stands behind `{{{name}}}`, so its words have no end"));
+                    }
+                }
+                Part::Item { text: ItemText::Rest, items } if !skeleton.are_pieces(*items) => {
                     let name = &skeleton.items[*items].0;
-                    return Err(format!("no text stands behind `{{{name}}}`, so its words have no end"));
+                    return Err(format!("`{{{name}.rest}}`: only the pieces of a SMILES have a rest"));
+                }
+                Part::Each(each) => self.check_loop(each, &behind)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a loop: its inside, and that its end can be told from another item.
+    fn check_loop(&self, each: &Repetition, behind: &[Lead]) -> Result<(), String> {
+        let skeleton = self.skeleton;
+        let first = self.leads(&each.parts, &[]);
+        let again = if each.between.is_empty() {
+            first
+        } else {
+            let bytes = first_bytes(&first);
+            vec![Lead::Text(each.between.clone(), bytes)]
+        };
+        // The number of pieces is known before they are read.
+        for one in again.iter().filter(|_| !skeleton.are_pieces(each.items)) {
+            for other in behind {
+                if one.may_begin_like(other) {
+                    let name = &skeleton.items[each.items].0;
+                    let problem =
+                        format!("after an item of `{name}`, another item and what follows begin alike");
+                    return Err(format!(
+                        "{problem}; end each item with another text than the one behind the last"
+                    ));
                 }
             }
-            Part::Item { text: ItemText::Rest, items } if !skeleton.are_pieces(*items) => {
-                let name = &skeleton.items[*items].0;
-                return Err(format!("`{{{name}.rest}}`: only the pieces of a SMILES have a rest"));
+        }
+        let inside: Vec<Lead> = again.into_iter().chain(behind.iter().cloned()).collect();
+        self.check(&each.parts, &inside)
+    }
+
+    /// Returns how a text of these parts may begin, with `after` behind them.
+    pub(super) fn leads(&self, parts: &[Part], after: &[Lead]) -> Vec<Lead> {
+        let skeleton = self.skeleton;
+        let Some((first, rest)) = parts.split_first() else { return after.to_vec() };
+        match first {
+            Part::Text(text) => {
+                let bytes = first_bytes(&self.leads(rest, after));
+                vec![Lead::Text(text.clone(), bytes)]
             }
-            Part::Each(each) => check_loop(skeleton, each, &behind)?,
-            _ => {}
+            Part::Slot(slot) => {
+                let dfa = skeleton.slots[*slot].dfa();
+                vec![Lead::Bytes(dfa.bytes(dfa.start()).collect())]
+            }
+            Part::Item { items, text: ItemText::Word } if skeleton.are_pieces(*items) => {
+                vec![Lead::Bytes(SMILES_BYTES.iter().copied().collect())]
+            }
+            Part::Item { text: ItemText::Rest, .. } => {
+                let piece = Lead::Bytes(SMILES_BYTES.iter().copied().collect());
+                [vec![piece], self.leads(rest, after)].concat()
+            }
+            Part::Item { items, text: ItemText::Word | ItemText::Sum | ItemText::Reduced } => {
+                vec![Lead::Bytes(self.initials(*items))]
+            }
+            Part::Item { .. } => vec![Lead::Bytes((b'0'..=b'9').collect())],
+            Part::Field(_) => vec![Lead::Unknown],
+            Part::Each(each) => {
+                let mut all = self.leads(&each.parts, after);
+                if skeleton.may_be_empty(each.items) {
+                    all.extend(self.leads(rest, after));
+                }
+                all
+            }
         }
     }
-    Ok(())
+
+    /// Returns the bytes with which words of items begin: capital letters, and what the words of the prompt begin with.
+    fn initials(&self, items: usize) -> BTreeSet<u8> {
+        let words = self.items.into_iter().flat_map(|all| &all[items].words);
+        words.filter_map(|word| word.bytes().next()).chain(capitals()).collect()
+    }
+}
+
+fn capitals() -> BTreeSet<u8> {
+    (b'A'..=b'Z').collect()
 }
 
 /// Refuses a slot whose texts could go on with what follows them.
@@ -119,31 +215,6 @@ fn check_slot(skeleton: &Skeleton, slot: usize, behind: &[Lead]) -> Result<(), S
         }
     }
     Ok(())
-}
-
-/// Checks a loop: its inside, and that its end can be told from another item.
-fn check_loop(skeleton: &Skeleton, each: &Repetition, behind: &[Lead]) -> Result<(), String> {
-    let first = leads(skeleton, &each.parts, &[]);
-    let again = if each.between.is_empty() {
-        first
-    } else {
-        let bytes = first_bytes(&first);
-        vec![Lead::Text(each.between.clone(), bytes)]
-    };
-    // The number of pieces is known before they are read.
-    for one in again.iter().filter(|_| !skeleton.are_pieces(each.items)) {
-        for other in behind {
-            if one.may_begin_like(other) {
-                let name = &skeleton.items[each.items].0;
-                let problem = format!("after an item of `{name}`, another item and what follows begin alike");
-                return Err(format!(
-                    "{problem}; end each item with another text than the one behind the last"
-                ));
-            }
-        }
-    }
-    let inside: Vec<Lead> = again.into_iter().chain(behind.iter().cloned()).collect();
-    parts(skeleton, &each.parts, &inside)
 }
 
 /// Returns the bytes with which texts may begin; `None` if they are not known.
@@ -200,37 +271,3 @@ impl Lead {
 
 /// The bytes with which pieces of a SMILES begin whose atoms have brackets.
 const SMILES_BYTES: &[u8] = b"[]()-=#$:/\\~.%0123456789";
-
-/// Returns how a text of these parts may begin, with `after` behind them.
-pub(super) fn leads(skeleton: &Skeleton, parts: &[Part], after: &[Lead]) -> Vec<Lead> {
-    let Some((first, rest)) = parts.split_first() else { return after.to_vec() };
-    match first {
-        Part::Text(text) => {
-            let bytes = first_bytes(&leads(skeleton, rest, after));
-            vec![Lead::Text(text.clone(), bytes)]
-        }
-        Part::Slot(slot) => {
-            let dfa = skeleton.slots[*slot].dfa();
-            vec![Lead::Bytes(dfa.bytes(dfa.start()).collect())]
-        }
-        Part::Item { items, text: ItemText::Word } if skeleton.are_pieces(*items) => {
-            vec![Lead::Bytes(SMILES_BYTES.iter().copied().collect())]
-        }
-        Part::Item { text: ItemText::Rest, .. } => {
-            let piece = Lead::Bytes(SMILES_BYTES.iter().copied().collect());
-            [vec![piece], leads(skeleton, rest, after)].concat()
-        }
-        Part::Item { text: ItemText::Word | ItemText::Sum | ItemText::Reduced, .. } => {
-            vec![Lead::Bytes((b'A'..=b'Z').collect())]
-        }
-        Part::Item { .. } => vec![Lead::Bytes((b'0'..=b'9').collect())],
-        Part::Field(_) => vec![Lead::Unknown],
-        Part::Each(each) => {
-            let mut all = leads(skeleton, &each.parts, after);
-            if skeleton.may_be_empty(each.items) {
-                all.extend(leads(skeleton, rest, after));
-            }
-            all
-        }
-    }
-}

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::prompt::{Arrangement, Bound, Items};
+use super::items::Arrangement;
+use super::prompt::Bound;
 use super::reading::{FaultKind, ReadItem};
-use super::template::ItemText;
 
 /// The items of a text and of its prompt.
 pub(super) struct Comparison<'c> {
@@ -99,43 +99,4 @@ fn are_proportional(counts: &BTreeMap<&str, u32>, others: &BTreeMap<&str, u32>) 
 fn formula(counts: &BTreeMap<&str, u32>) -> String {
     let words: Vec<String> = counts.iter().map(|(word, n)| format!("{word}{n}")).take(8).collect();
     words.join(" ")
-}
-
-impl Items {
-    /// Returns the least and the largest multiple of the items, or the least and the largest number of items without words.
-    pub(crate) fn multiples(&self) -> [u32; 2] {
-        match self.arrangement {
-            Arrangement::Number { least, most } => [least, most],
-            _ => self.times(),
-        }
-    }
-
-    /// Returns what a text states of the items, for a multiple of them.
-    pub fn stated(&self, text: ItemText, times: u32) -> String {
-        let counts = self.counts();
-        let divisor = counts.iter().fold(0, |a, b| gcd(a, *b)).max(1);
-        match text {
-            ItemText::Count => match self.arrangement {
-                Arrangement::Number { .. } => times.to_string(),
-                _ => (counts.iter().sum::<u32>() * times).to_string(),
-            },
-            ItemText::Sum => {
-                let words = self.words.iter().zip(&counts);
-                words.map(|(word, n)| format!("{word}{}", n * times)).collect::<Vec<_>>().join(" ")
-            }
-            ItemText::Reduced => {
-                let words = self.words.iter().zip(&counts);
-                let number = |n: u32| if n == 1 { String::new() } else { n.to_string() };
-                words.map(|(word, n)| format!("{word}{}", number(n / divisor))).collect()
-            }
-            ItemText::Units => (divisor * times).to_string(),
-            // These stand in loops, where they are known from the item.
-            ItemText::Word | ItemText::Index(_) => String::new(),
-            ItemText::Rest => self.rest.as_deref().unwrap_or_default().to_owned(),
-        }
-    }
-}
-
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -15,6 +15,7 @@ mod borders;
 mod compare;
 mod file;
 mod formula;
+mod items;
 mod places;
 pub mod prompt;
 mod read;
@@ -27,8 +28,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 pub use alternatives::{Alternative, SlotChange};
+pub use items::{Arrangement, Items};
 pub use places::{Neighbours, NumberPlace};
-pub use prompt::{Arrangement, Bound, Items, Source};
+pub use prompt::{Bound, Source};
 pub use reading::{Fault, FaultKind, ReadItem, Reading};
 pub use slot::{Slot, SlotKind};
 pub use template::{ItemText, Part, Repetition};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Skeleton;
-use super::borders::{Lead, ends, leads};
+use super::borders::{Borders, Lead, ends};
 use super::prompt::Source;
 use super::template::{ItemText, Part, Repetition};
 use crate::encoding::Slots;
@@ -58,6 +58,10 @@ impl Skeleton {
         found
     }
 
+    fn borders(&self) -> Borders<'_> {
+        Borders { skeleton: self, items: None }
+    }
+
     /// Adds the places in parts that follow one of these ends. Returns how the parts end.
     fn places_in(
         &self,
@@ -67,7 +71,7 @@ impl Skeleton {
         found: &mut BTreeSet<NumberPlace>,
     ) -> BTreeSet<TextEnd> {
         for (at, part) in parts.iter().enumerate() {
-            let behind = leads(self, &parts[at + 1..], after);
+            let behind = self.borders().leads(&parts[at + 1..], after);
             before = match part {
                 Part::Text(text) => before.iter().map(|end| end.followed_by(text)).collect(),
                 Part::Each(each) => self.places_in_loop(each, before, behind, found),
@@ -103,7 +107,7 @@ impl Skeleton {
         found: &mut BTreeSet<NumberPlace>,
     ) -> BTreeSet<TextEnd> {
         let again = match &*each.between {
-            "" => leads(self, &each.parts, &[]),
+            "" => self.borders().leads(&each.parts, &[]),
             between => vec![Lead::Text(between.into(), None)],
         };
         let after: Vec<Lead> = again.into_iter().chain(behind).collect();

@@ -1,18 +1,17 @@
 //! The data of a prompt, and what they say of the items that a text repeats.
 
-use std::collections::HashMap;
-
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Skeleton;
+use super::borders;
 use super::formula::{MOST_ITEMS, formula, rows};
+use super::items::{Arrangement, Items, Order};
 use super::slot::LONGEST_WORD;
 use super::template::Part;
-use crate::chem::{AtomLimit, Isotopes, Molecule, SmilesError, elements};
+use crate::chem::{AtomLimit, Isotopes, Molecule, elements};
 use crate::encoding::Slots;
 use crate::error::{Error, Result, excerpt};
-use crate::text::skeleton;
 
 /// The most heavy atoms of a SMILES that is only read.
 const MOST_HEAVY: usize = 100_000;
@@ -82,19 +81,6 @@ fn once() -> [u32; 2] {
     [1, 1]
 }
 
-/// The order of items in the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// That of the prompt.
-    #[default]
-    Given,
-    /// That of the prompt; the elements of a formula as often as they stand in it, `CH3CH2OH` as `C H H H C H H O H`.
-    Rows,
-    /// Any.
-    Any,
-}
-
 impl Source {
     /// Puts the pieces of a SMILES before coordinates that stand there.
     pub(super) fn place_behind(&mut self, slots: Slots) {
@@ -128,109 +114,6 @@ impl Source {
             | Source::Pieces { field, .. }
             | Source::Count { field } => Some(field),
             Source::Between { .. } => None,
-        }
-    }
-}
-
-/// The items of a prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Items {
-    /// The different words, in the order in which they first occur; empty if items have no words.
-    pub words: Vec<Box<str>>,
-    /// How items are arranged.
-    pub arrangement: Arrangement,
-    /// The text behind the last piece of a SMILES, if items are such pieces: then texts have exactly these words.
-    pub rest: Option<Box<str>>,
-}
-
-/// How items are arranged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Arrangement {
-    /// These words in this order, by index.
-    Sequence(Vec<u32>),
-    /// As many of each word, by index, times a number between two.
-    Composition {
-        /// The number of each word.
-        counts: Vec<u32>,
-        /// The least and the largest multiple.
-        times: [u32; 2],
-        /// Whether they may stand in any order. If not, they are sorted by word.
-        any_order: bool,
-    },
-    /// As many items as a number between two, without words.
-    Number {
-        /// The least number.
-        least: u32,
-        /// The largest number.
-        most: u32,
-    },
-}
-
-impl Items {
-    fn new(words: impl Iterator<Item = String>, order: Order) -> Self {
-        let (mut known, mut list): (HashMap<String, u32>, Vec<Box<str>>) = Default::default();
-        let sequence = words.map(|word| {
-            *known.entry(word).or_insert_with_key(|word| {
-                list.push(word.as_str().into());
-                list.len() as u32 - 1
-            })
-        });
-        let sequence: Vec<u32> = sequence.collect();
-        if order != Order::Any {
-            return Items { words: list, arrangement: Arrangement::Sequence(sequence), rest: None };
-        }
-        let mut counts = vec![0; list.len()];
-        sequence.iter().for_each(|word| counts[*word as usize] += 1);
-        Items {
-            words: list,
-            arrangement: Arrangement::Composition { counts, times: [1, 1], any_order: true },
-            rest: None,
-        }
-    }
-
-    /// Returns a number of items without words between two.
-    fn between(least: u32, most: u32) -> Self {
-        Items { words: Vec::new(), arrangement: Arrangement::Number { least, most }, rest: None }
-    }
-
-    /// Returns the pieces of a SMILES.
-    fn pieces(smiles: &str, behind: Slots) -> std::result::Result<Self, SmilesError> {
-        let enriched = skeleton::from_smiles(smiles)?;
-        let enriched = skeleton::placed(&enriched, behind);
-        let (pieces, rest) = enriched.rsplit_once("<>").unwrap_or_default();
-        let items = Items::new(pieces.split("<>").map(str::to_owned), Order::Given);
-        Ok(Items { rest: Some(rest.into()), ..items })
-    }
-
-    /// Returns the least and the largest multiple of [`Items::counts`].
-    pub fn times(&self) -> [u32; 2] {
-        match self.arrangement {
-            Arrangement::Composition { times, .. } => times,
-            _ => [1, 1],
-        }
-    }
-
-    /// Returns the number of each word, in a text with the least multiple of one; empty without words.
-    pub fn counts(&self) -> Vec<u32> {
-        match &self.arrangement {
-            Arrangement::Composition { counts, .. } => counts.clone(),
-            Arrangement::Sequence(sequence) => {
-                let mut counts = vec![0; self.words.len()];
-                sequence.iter().for_each(|word| counts[*word as usize] += 1);
-                counts
-            }
-            Arrangement::Number { .. } => Vec::new(),
-        }
-    }
-
-    /// Returns the least and the largest number of items.
-    pub fn range(&self) -> [u32; 2] {
-        match &self.arrangement {
-            Arrangement::Number { least, most } => [*least, *most],
-            Arrangement::Sequence(sequence) => [sequence.len() as u32; 2],
-            Arrangement::Composition { counts, times, .. } => {
-                times.map(|times| times * counts.iter().sum::<u32>())
-            }
         }
     }
 }
@@ -277,6 +160,10 @@ impl Skeleton {
             }
             items.push(bound);
         }
+        borders::check_prompt(self, &items).map_err(|problem| {
+            let remedy = "give other words, or end each item with another text than the one behind the last";
+            Error::input(place, problem, remedy)
+        })?;
         let mut fields = Vec::with_capacity(self.fields.len());
         for name in &self.fields {
             fields.push(match data.get(name) {
@@ -320,8 +207,8 @@ impl Source {
             }
             Source::Smiles { hydrogens, .. } => {
                 let smiles = value.as_str().ok_or_else(|| wrong("a SMILES"))?;
-                let words =
-                    smiles_words(smiles, *hydrogens).ok_or_else(|| wrong("a SMILES that RDKit reads"))?;
+                let words = smiles_words(smiles, *hydrogens)
+                    .map_err(|problem| Error::input(place, problem, "give the SMILES of a molecule"))?;
                 Items::new(words.into_iter(), Order::Given)
             }
             Source::Pieces { behind, .. } => {
@@ -364,17 +251,20 @@ fn is_word(word: &str) -> bool {
 }
 
 /// Returns the elements of a SMILES in order, perhaps followed by its implied hydrogens.
-fn smiles_words(smiles: &str, hydrogens: bool) -> Option<Vec<String>> {
-    let molecule = Molecule::without_hydrogens(smiles, AtomLimit(MOST_HEAVY), Isotopes::Respect).ok()?;
+fn smiles_words(smiles: &str, hydrogens: bool) -> std::result::Result<Vec<String>, String> {
+    let molecule = Molecule::without_hydrogens(smiles, AtomLimit(MOST_HEAVY), Isotopes::Respect)
+        .map_err(|problem| problem.to_string())?;
     let mut words: Vec<String> = Vec::new();
     for atom in &molecule.atoms {
-        words.push(elements::symbol(atom.element)?.to_owned());
+        let symbol = elements::symbol(atom.element);
+        let no_element = || format!("{} has an atom that is no element", excerpt(smiles.as_bytes()));
+        words.push(symbol.ok_or_else(no_element)?.to_owned());
     }
     if hydrogens {
         let implied = molecule.hydrogens.iter().map(|count| *count as usize).sum();
         words.extend(std::iter::repeat_n("H".to_owned(), implied));
     }
-    Some(words)
+    Ok(words)
 }
 
 #[cfg(test)]
@@ -386,7 +276,7 @@ mod tests {
         assert_eq!(smiles_words("CCO", false).unwrap().concat(), "CCO");
         assert_eq!(smiles_words("CCO", true).unwrap().concat(), "CCOHHHHHH");
         assert_eq!(smiles_words("c1cc[nH]c1", true).unwrap().concat(), "CCCNCHHHHH");
-        assert_eq!(smiles_words("C[*]", true), None);
-        assert_eq!(smiles_words("C(", true), None);
+        assert_eq!(smiles_words("C[*]", true).unwrap_err(), "`C[*]` has an atom that is no element");
+        assert!(smiles_words("C(", true).unwrap_err().contains("is not a SMILES"));
     }
 }

@@ -4,9 +4,10 @@
 //! is off the format ends at its line break. So one text may have several faults, and its composition is known although a number is
 //! damaged.
 
-use super::borders::{Lead, ends, leads};
+use super::borders::{Borders, Lead, ends};
 use super::compare::Comparison;
-use super::prompt::{Arrangement, Bound};
+use super::items::Arrangement;
+use super::prompt::Bound;
 use super::reading::{Fault, FaultKind, ReadItem, Reading};
 use super::slot::SlotFault;
 use super::template::{ItemText, Part, Repetition};
@@ -90,6 +91,10 @@ impl<'a> Reader<'a> {
         &self.text[self.at..]
     }
 
+    fn borders(&self) -> Borders<'a> {
+        Borders { skeleton: self.bound.skeleton, items: Some(&self.bound.items) }
+    }
+
     /// Counts a fault, and lists it if it is the first of its kind.
     fn fault(&mut self, kind: FaultKind, at: usize, problem: String) {
         let count = self.out.counts.entry(kind).or_default();
@@ -156,15 +161,19 @@ impl<'a> Reader<'a> {
                 self.fixed(&bound.fields[*field])
             }
             Part::Slot(slot) => {
+                // A whole slot cannot go on with what follows it (`borders`), so it may hold the first character of that.
+                let definition = self.bound.skeleton.slots[*slot].dfa();
+                let (length, state) = definition.longest(self.rest().as_bytes());
+                let from = if definition.accepts(state) { length } else { 0 };
                 // Slots without text between them have fixed widths.
                 let until = match rest.first() {
-                    None | Some(Part::Text(_)) => Some(self.until(rest, after)),
+                    None | Some(Part::Text(_)) => Some(self.until(from, rest, after)),
                     Some(_) => None,
                 };
                 self.slot(*slot, until)
             }
             Part::Item { items, text: ItemText::Word } => {
-                let until = self.until(rest, after);
+                let until = self.until(0, rest, after);
                 self.word(*items, until)
             }
             Part::Item { items, text: ItemText::Index(first) } => {
@@ -176,9 +185,9 @@ impl<'a> Reader<'a> {
                 let bound = self.bound;
                 self.fixed(bound.items[*items].rest.as_deref().unwrap_or_default())
             }
-            Part::Item { items, text } => self.stated(*items, *text, rest),
+            Part::Item { items, text } => self.stated(*items, *text, rest, after),
             Part::Each(each) => {
-                let behind = leads(self.bound.skeleton, rest, after);
+                let behind = self.borders().leads(rest, after);
                 self.each(each, &behind)
             }
         }
@@ -206,9 +215,10 @@ impl<'a> Reader<'a> {
         ReadFault::Cut
     }
 
-    /// Returns the length of the text before the next fixed text, on this line.
-    fn until(&self, rest: &[Part], after: &[Lead]) -> usize {
-        let line = self.rest().split('\n').next().unwrap_or_default();
+    /// Returns the length of the text before the next fixed text, on this line; at least `from`.
+    fn until(&self, from: usize, rest: &[Part], after: &[Lead]) -> usize {
+        let all = self.rest();
+        let line = all[from..].split('\n').next().unwrap_or_default();
         let found = match rest.first() {
             Some(Part::Text(text)) => text.chars().next().and_then(|first| line.find(first)),
             Some(_) => line.find(char::is_whitespace),
@@ -220,7 +230,7 @@ impl<'a> Reader<'a> {
                 firsts.min()
             }
         };
-        found.unwrap_or(line.len())
+        from + found.unwrap_or(line.len())
     }
 
     /// Reads a slot that should end after `until` bytes, if a text ends it.
@@ -298,39 +308,50 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads what a text states of its items before it lists them.
-    fn stated(&mut self, items: usize, text: ItemText, rest: &[Part]) -> Result<(), ReadFault> {
+    fn stated(
+        &mut self,
+        items: usize,
+        text: ItemText,
+        rest: &[Part],
+        after: &[Lead],
+    ) -> Result<(), ReadFault> {
         let bound = self.bound;
         let known = &bound.items[items];
-        let [least, most] = known.multiples();
-        let until = self.until(rest, &[]);
-        let found = &self.rest()[..until];
-        // Several multiples may have the same text, as a reduced formula has.
-        let same = |times: &u32| known.stated(text, *times) == found;
-        match (least..=most).find(same) {
-            Some(times) if text != ItemText::Reduced => self.stated[items] = Some(times),
-            Some(_) => {}
-            None if until == self.rest().len() => {
-                return Err(self.cut("within its formula or number of items"));
+        let here = self.rest();
+        // An earlier statement may have said how many there are.
+        let [least, most] = self.stated[items].map_or_else(|| known.multiples(), |times| [times; 2]);
+        let digit = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
+        let ends_before_digit = matches!(rest.first(), Some(Part::Text(text)) if digit(text));
+        // Several multiples may have the same text, as a reduced formula has. A number does not end within its digits.
+        let found = (least..=most).find_map(|times| {
+            let behind = here.strip_prefix(&*known.stated(text, times))?;
+            (ends_before_digit || !digit(behind)).then_some((times, here.len() - behind.len()))
+        });
+        if let Some((times, length)) = found {
+            if text != ItemText::Reduced {
+                self.stated[items] = Some(times);
             }
-            None => {
-                let kind = match text {
-                    ItemText::Count | ItemText::Units => FaultKind::Count,
-                    _ => FaultKind::Composition,
-                };
-                let one = known.stated(text, least);
-                self.fault(kind, self.at, format!("`{found}` stands where the prompt gives `{one}`"));
-            }
+            self.at += length;
+            return Ok(());
         }
+        if (least..=most).any(|times| known.stated(text, times).starts_with(here)) {
+            return Err(self.cut("within its formula or number of items"));
+        }
+        let kind = match text {
+            ItemText::Count | ItemText::Units => FaultKind::Count,
+            _ => FaultKind::Composition,
+        };
+        let (until, one) = (self.until(0, rest, after), known.stated(text, least));
+        self.fault(kind, self.at, format!("`{}` stands where the prompt gives `{one}`", &here[..until]));
         self.at += until;
         Ok(())
     }
 
     /// Reads the items of a loop, as many as there are. `after`: what follows the loop.
     fn each(&mut self, each: &Repetition, after: &[Lead]) -> Result<(), ReadFault> {
-        let skeleton = self.bound.skeleton;
         let mut inside = after.to_vec();
         inside.extend(match &*each.between {
-            "" => leads(skeleton, &each.parts, after),
+            "" => self.borders().leads(&each.parts, after),
             between => vec![Lead::Text(between.into(), None)],
         });
         let mut result = Ok(());

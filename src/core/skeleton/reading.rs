@@ -26,35 +26,17 @@ pub enum FaultKind {
     Trailing,
 }
 
-impl FaultKind {
-    /// All kinds, in the order of reports.
-    pub const ALL: [FaultKind; 9] = [
-        FaultKind::Marker,
-        FaultKind::Format,
-        FaultKind::MinusZero,
-        FaultKind::Range,
-        FaultKind::Composition,
-        FaultKind::Count,
-        FaultKind::Order,
-        FaultKind::Cut,
-        FaultKind::Trailing,
-    ];
-
-    /// Returns the kind in words.
-    pub fn name(self) -> &'static str {
-        match self {
-            FaultKind::Marker => "marker",
-            FaultKind::Format => "format",
-            FaultKind::MinusZero => "minus zero",
-            FaultKind::Range => "out of range",
-            FaultKind::Composition => "composition",
-            FaultKind::Count => "number of items",
-            FaultKind::Order => "order",
-            FaultKind::Cut => "cut",
-            FaultKind::Trailing => "text behind the end",
-        }
-    }
-}
+crate::named!(FaultKind {
+    Marker: "marker",
+    Format: "format",
+    MinusZero: "minus zero",
+    Range: "out of range",
+    Composition: "composition",
+    Count: "number of items",
+    Order: "order",
+    Cut: "cut",
+    Trailing: "text behind the end",
+});
 
 /// Something that is wrong with a text.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

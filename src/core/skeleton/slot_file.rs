@@ -157,11 +157,11 @@ fn checked_width(width: u8) -> Result<u8, String> {
 /// Returns a bound in units of the last decimal.
 fn units(field: &str, value: f64, decimals: u8) -> Result<i64, String> {
     let scaled = value * power(decimals) as f64;
-    // A bound is written with few decimals, and the product of a double with a power of ten is off by less than this.
+    // The product of a double with a power of ten is off by a rounding or two.
     if !value.is_finite() || scaled.abs() > LARGEST {
         return Err(format!("`{field}` {value} is too large for {decimals} decimals"));
     }
-    if (scaled - scaled.round()).abs() > 1e-6 * scaled.abs().max(1.0) {
+    if (scaled - scaled.round()).abs() > 1e-6 + 4.0 * f64::EPSILON * scaled.abs() {
         return Err(format!("`{field}` {value} has more than {decimals} decimals"));
     }
     Ok(scaled.round() as i64)

@@ -84,6 +84,14 @@ impl Tokenizer {
         Ok((ids != alone).then_some(ids))
     }
 
+    /// Returns the ids of a prompt's text alone, with the prefix that the post-processor adds to a text.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::ids`].
+    pub fn prompt_ids_alone(&self, prompt: &str) -> Result<Vec<u32>> {
+        Ok(self.prompt_before(prompt, "")?.alone)
+    }
+
     fn prompt_before(&self, prompt: &str, begun: &str) -> Result<PromptBefore> {
         let ids = self.ids(prompt)?;
         let whole = self.encoded(prompt, true, false)?.get_ids().to_vec();

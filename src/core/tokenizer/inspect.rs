@@ -6,7 +6,7 @@ use super::{Token, TokenRole, Tokenizer};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::parameter;
-use crate::text::slot_ranges;
+use crate::text::{skeleton, slot_ranges};
 
 /// The tokens and blocks of one text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,31 +46,33 @@ pub struct Inspector {
 }
 
 impl Inspector {
-    /// Refuses a placeholder that is not the content of a block. Needs no tokenizer.
+    /// Refuses a placeholder that is not the content of a slot. Needs no tokenizer.
     ///
     /// # Errors
-    /// If it contains a bracket.
-    pub fn check(placeholder: &str) -> Result<()> {
+    /// If it contains a bracket, or the encoding reads it as something else: with a part of it outside of the slot, or as no slot.
+    pub fn check(placeholder: &str, encoding: Encoding) -> Result<()> {
         if placeholder.contains(['<', '>']) {
             let problem = format!("`{placeholder}` contains a bracket");
             return Err(Error::parameter(parameter::PLACEHOLDER, problem, "give the content of a block"));
         }
-        Ok(())
+        let filled = skeleton::fill("[C]<>", placeholder, encoding);
+        let is_slot =
+            slot_ranges(&filled, encoding).last().is_some_and(|range| &filled[range.clone()] == placeholder);
+        if is_slot {
+            return Ok(());
+        }
+        let problem = format!("`{placeholder}` is no slot of {encoding}");
+        let remedy = format!("give such numbers as {}", encoding.numbers_text(&[0; 3]));
+        Err(Error::parameter(parameter::PLACEHOLDER, problem, remedy))
     }
 
-    /// Counts drift against `placeholder`, the content of a block.
+    /// Counts drift against `placeholder`, the content of a slot of the encoding.
     ///
     /// # Errors
     /// As [`Inspector::check`].
-    pub fn new(tokenizer: Tokenizer, placeholder: &str) -> Result<Self> {
-        Self::check(placeholder)?;
-        Ok(Inspector { tokenizer, encoding: Encoding::FIXED, placeholder: placeholder.to_owned() })
-    }
-
-    /// This inspector for texts of another encoding: it inspects that encoding's slots and puts the placeholder into them.
-    #[must_use]
-    pub fn of(self, encoding: Encoding) -> Self {
-        Inspector { encoding, ..self }
+    pub fn new(tokenizer: Tokenizer, placeholder: &str, encoding: Encoding) -> Result<Self> {
+        Self::check(placeholder, encoding)?;
+        Ok(Inspector { tokenizer, encoding, placeholder: placeholder.to_owned() })
     }
 
     /// Returns the tokens of a text, without special tokens of the post-processor, and its blocks.

@@ -1,5 +1,6 @@
 //! Loads tokenizers; the reference encoding.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::encoding::Encoding as CoordinateEncoding;
 use crate::error::{Error, Result, excerpt};
 use crate::io;
 use crate::job::{InputHash, Job};
+use crate::parameter;
 use crate::text::slot_ranges;
 
 /// The largest size of a tokenizer file, decompressed.
@@ -110,6 +112,19 @@ const LARGEST_ID: u32 = 0xff_ffff;
 const LONG: usize = 64;
 
 impl Tokenizer {
+    /// Refuses tokenizers of one name: results, and their files, are told apart by it.
+    ///
+    /// # Errors
+    /// If two have the same name.
+    pub fn refuse_same_names<'t>(tokenizers: impl IntoIterator<Item = &'t Tokenizer>) -> Result<()> {
+        let mut names = HashSet::new();
+        let mut all = tokenizers.into_iter().map(|tokenizer| &*tokenizer.name);
+        all.find(|name| !names.insert(*name)).map_or(Ok(()), |name| {
+            let problem = format!("two tokenizers are named {name}");
+            Err(Error::parameter(parameter::TOKENIZER, problem, "rename a file or folder"))
+        })
+    }
+
     /// Loads a `tokenizer.json`, plain or gzipped, or the one in a model folder. The files beside it add their tokens as in
     /// transformers' `AutoTokenizer`, unless it has another name. The names of [`EMBEDDED`] and [`EXTENDED`] load embedded
     /// tokenizers, unless a file with this name exists.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::finder::Finder;
 use super::found::FoundInOther;
 use super::kind::{SharedKind, Shares};
-use super::list::{ListedPair, Place};
+use super::list::{LineRanks, ListedPair, Place};
 use super::other::{OtherConformer, OtherCorpus, OtherMolecule, canonical};
 use super::plan::AgainstPlan;
 use super::record::{RowCells, text_fingerprint};
@@ -40,6 +40,7 @@ struct FileAt {
     is_in_other: bool,
     /// The number of its conformers before this batch.
     before: u64,
+    ranks: LineRanks,
 }
 
 /// What comes of a batch beside counts.
@@ -58,6 +59,8 @@ struct Row<'b> {
     print: Fingerprint,
     known: &'b SpellingMatch,
     place: Place<'b>,
+    /// The number of earlier conformers of its line.
+    rank: u16,
 }
 
 /// What comes of some conformers.
@@ -86,7 +89,8 @@ struct FoundPair {
 impl<'o> Comparison<'o> {
     pub(super) fn new(other: &'o OtherCorpus, plan: &'o AgainstPlan) -> Self {
         let others_files = other.files.iter().map(|name| canonical(name)).collect();
-        let file = FileAt { name: "".into(), canonical: "".into(), is_in_other: false, before: 0 };
+        let (name, canonical, ranks) = ("".into(), "".into(), LineRanks::default());
+        let file = FileAt { name, canonical, is_in_other: false, before: 0, ranks };
         let (finder, found) = (Finder::default(), FoundInOther::default());
         Comparison { other, finder, others_files, file, plan, found }
     }
@@ -96,8 +100,10 @@ impl<'o> Comparison<'o> {
         if self.file.name != batch.file {
             let (name, canonical) = (batch.file.clone(), canonical(&batch.file));
             let is_in_other = self.others_files.contains(&canonical);
-            self.file = FileAt { name, canonical, is_in_other, before: 0 };
+            self.file = FileAt { name, canonical, is_in_other, before: 0, ranks: LineRanks::default() };
         }
+        let lines = |at: usize| batch.lines.get(at).copied();
+        let ranks: Vec<u16> = (0..batch.conformers.len()).map(|at| self.file.ranks.next(lines(at))).collect();
         let prints: Vec<Fingerprint> = batch.conformers.par_iter().map(fingerprint).collect();
         let known = self.finder.find(self.other, &batch.conformers, &prints);
         let row = |at: usize| Row {
@@ -107,9 +113,10 @@ impl<'o> Comparison<'o> {
             known: &known[at],
             place: Place {
                 file: &self.file.name,
-                line: batch.lines.get(at).copied(),
+                line: lines(at),
                 conformer: self.file.before + at as u64 + 1,
             },
+            rank: ranks[at],
         };
         let parts: Vec<Result<PartResult>> = (0..batch.conformers.len())
             .collect::<Vec<_>>()
@@ -168,7 +175,7 @@ impl<'o> Comparison<'o> {
             part.found.scaffolds.insert(scaffold);
         }
         if let Some(shared) = shared {
-            geometry = self.compare(row.conformer, shared, &row.place);
+            geometry = self.compare(row, shared);
             self.count_molecule(shared, &geometry, &mut shares, &mut part.found);
         }
         let counts = &mut part.found.counts;
@@ -240,19 +247,19 @@ impl<'o> Comparison<'o> {
     }
 
     /// Compares a conformer with those of the other corpus that could have the same geometry.
-    fn compare(&self, conformer: &Conformer, shared: &SkeletonMapping, place: &Place<'_>) -> RowGeometries {
+    fn compare(&self, compared: &Row<'_>, shared: &SkeletonMapping) -> RowGeometries {
         let (other, molecule) = (self.other, &self.other.molecules[shared.molecule]);
         let (Some(order), Some(topology)) = (&shared.order, molecule.topology(other.isotopes)) else {
             return RowGeometries::default();
         };
-        let at = |block: &u32| other.encoding.angstrom(&conformer.coordinates[*block as usize]);
+        let at = |block: &u32| other.encoding.angstrom(&compared.conformer.coordinates[*block as usize]);
         let own: Vec<[f64; 3]> = order.iter().filter_map(at).collect();
         let mut row = RowGeometries { has_geometry: true, ..RowGeometries::default() };
         let mut mirror: Option<Vec<[f64; 3]>> = None;
         // A mirror image has the same spread as its original, so this one search finds candidates of both kinds.
         for near in molecule.near(spread(&own), other.bound) {
             // If a corpus is compared with itself, each record would be its own duplicate.
-            if self.is_itself(&molecule.conformers[near], place) {
+            if self.is_itself(&molecule.conformers[near], compared) {
                 continue;
             }
             let theirs = molecule.points(near, other.encoding);
@@ -272,9 +279,13 @@ impl<'o> Comparison<'o> {
     }
 
     /// Returns whether a conformer of the other corpus is the same record as the one it is compared with.
-    fn is_itself(&self, conformer: &OtherConformer, place: &Place<'_>) -> bool {
-        u64::from(conformer.number) == place.conformer
-            && self.others_files[conformer.file as usize] == self.file.canonical
+    fn is_itself(&self, conformer: &OtherConformer, row: &Row<'_>) -> bool {
+        // Not all rows of the streamed file may be read, so their numbers may differ; their lines do not.
+        let is_same = match row.place.line {
+            Some(line) => u64::from(conformer.line) == line && conformer.rank == row.rank,
+            None => u64::from(conformer.number) == row.place.conformer,
+        };
+        is_same && self.others_files[conformer.file as usize] == self.file.canonical
     }
 
     fn list(

@@ -14,6 +14,23 @@ pub(super) struct Place<'p> {
     pub conformer: u64,
 }
 
+/// Counts the conformers of each line, record by record.
+#[derive(Debug, Default)]
+pub(super) struct LineRanks {
+    line: Option<u64>,
+    rank: u16,
+}
+
+impl LineRanks {
+    /// Returns the number of earlier conformers of the next record's line; 0 if records are not lines. Which rows of a file are read
+    /// does not change it.
+    pub(super) fn next(&mut self, line: Option<u64>) -> u16 {
+        self.rank = if line.is_some() && line == self.line { self.rank.saturating_add(1) } else { 0 };
+        self.line = line;
+        self.rank
+    }
+}
+
 /// A line of the list.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct ListedPair<'l> {

@@ -1,7 +1,6 @@
 //! The corpus that is held in memory.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
@@ -113,6 +112,8 @@ pub(super) struct OtherPlace {
     pub file: u32,
     /// Its line, from 1; 0 if records are not lines, which avoids an option in each conformer.
     pub line: u32,
+    /// The number of earlier conformers of its line.
+    pub rank: u16,
     /// Its number in the file, from 1.
     pub number: u32,
     /// The number of its test subset.
@@ -128,7 +129,10 @@ pub(super) struct OtherConformer {
     pub isomer: u32,
     /// The index of its file.
     pub file: u32,
-    line: u32,
+    /// Its line, from 1; 0 if records are not lines.
+    pub line: u32,
+    /// The number of earlier conformers of its line.
+    pub rank: u16,
     /// Its number in the file, from 1.
     pub number: u32,
     /// The number of its test subset.
@@ -197,6 +201,7 @@ impl OtherCorpus {
             isomer: spelling.isomer,
             file: place.file,
             line: place.line,
+            rank: place.rank,
             number: place.number,
             subset: place.subset,
         });
@@ -321,7 +326,10 @@ impl OtherMolecule {
     }
 }
 
-/// Returns the canonical path of a file, which does not depend on how the user wrote it.
+/// Returns the canonical path of a file, which does not depend on how the user wrote it; of a member of an archive, that of the
+/// archive, followed by the member.
 pub(super) fn canonical(name: &str) -> Arc<str> {
-    std::fs::canonicalize(Path::new(name)).map_or_else(|_| name.into(), |path| path.to_string_lossy().into())
+    let file = |name: &str| Some(std::fs::canonicalize(name).ok()?.to_string_lossy().into_owned());
+    let member = |(at, _): (usize, &str)| Some(file(&name[..at])? + &name[at..]);
+    file(name).or_else(|| name.match_indices(':').find_map(member)).map_or_else(|| name.into(), Arc::from)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::list::LineRanks;
 use super::other::{OtherCorpus, OtherPlace, Spelling};
 use super::record::{RowCells, text_fingerprint};
 use super::spelling::{Fingerprint, MoleculeIdentity, fingerprint, identified};
@@ -47,16 +48,23 @@ struct Reader {
     spellings: HashMap<Fingerprint, Option<Spelling>>,
     /// The current file, and the number of its conformers read so far.
     number: (Arc<str>, u64),
+    ranks: LineRanks,
 }
 
 impl Reader {
     fn new(other: OtherCorpus) -> Self {
-        Reader { other, files: HashMap::new(), spellings: HashMap::new(), number: ("".into(), 0) }
+        Reader {
+            other,
+            files: HashMap::new(),
+            spellings: HashMap::new(),
+            number: ("".into(), 0),
+            ranks: LineRanks::default(),
+        }
     }
 
     fn add(&mut self, batch: &Batch) -> Result<()> {
         if self.number.0 != batch.file {
-            self.number = (batch.file.clone(), 0);
+            (self.number, self.ranks) = ((batch.file.clone(), 0), LineRanks::default());
         }
         let file = self.file(&batch.file);
         let prints: Vec<Fingerprint> = batch.conformers.par_iter().map(fingerprint).collect();
@@ -69,6 +77,7 @@ impl Reader {
             .collect();
         for (at, (conformer, print)) in batch.conformers.iter().zip(&prints).enumerate() {
             self.number.1 += 1;
+            let rank = self.ranks.next(batch.lines.get(at).copied());
             let cells = RowCells::new(batch, at);
             let subset = self.other.subsets.number(cells.test_subset);
             self.other.keys.add(texts[at], cells.inchikey, 1 << subset);
@@ -79,7 +88,7 @@ impl Reader {
             let points = spelling.order.iter().map(|block| conformer.coordinates[*block as usize]);
             let line = batch.lines.get(at).map_or(0, |line| u32::try_from(*line).unwrap_or(u32::MAX));
             let number = u32::try_from(self.number.1).unwrap_or(u32::MAX);
-            self.other.add(spelling, points.collect(), OtherPlace { file, line, number, subset });
+            self.other.add(spelling, points.collect(), OtherPlace { file, line, rank, number, subset });
         }
         if self.other.summary.conformers > u64::from(u32::MAX) {
             let problem = "contains more than 4,294,967,295 conformers";

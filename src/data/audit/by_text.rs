@@ -126,6 +126,11 @@ impl AuditedTexts {
         })
     }
 
+    /// Returns the row under which a text is reported.
+    pub(super) fn row(&self, one: &PlacedText<'_>) -> RowLabel {
+        one.text.row.reported(&self.files[one.file].name)
+    }
+
     /// Returns the texts of all files, in order.
     pub(super) fn placed(&self) -> Vec<PlacedText<'_>> {
         let mut out = Vec::new();

@@ -12,6 +12,7 @@ use super::ensemble::{
     ThresholdOccupancy,
 };
 use super::geometry::Coverage;
+use super::row_label::RowLabel;
 
 /// The results for one molecule with one logit processor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -140,10 +141,11 @@ impl AuditedTexts {
         let clusters = self.conformers(&molecule.first).and_then(|(skeleton, conformers, isotopes)| {
             MoleculeEnsemble { skeleton, conformers, texts, isotopes }.clusters(&measures.ensembles.clusters)
         });
+        let RowLabel { model, lp, placeholder } = self.row(&molecule.first);
         MoleculeRecord {
-            model: text.row.model.clone(),
-            lp: text.row.lp.clone(),
-            placeholder: text.row.placeholder.clone(),
+            model,
+            lp,
+            placeholder,
             smiles: text.pool.as_ref().or(text.smiles.as_ref()).cloned().unwrap_or_default(),
             texts: molecule.texts,
             passed: molecule.passed,

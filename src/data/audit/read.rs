@@ -179,8 +179,10 @@ fn read_table(file: &mut Reader, stream: &mut dyn BufRead, rows: &RowFilter, job
 /// Returns a row of a table as an object. An empty field counts as absent, unless it should hold the text.
 fn row_of(header: &Header, fields: Vec<Cow<'_, str>>, lp: &str) -> Read {
     let mut row = Box::<Row>::default();
-    for (column, value) in header.columns.iter().zip(fields) {
-        if Row::has_field(column, lp) && (!value.is_empty() || TEXT_FIELDS.contains(&&**column)) {
+    for (at, (column, value)) in header.columns.iter().zip(fields).enumerate() {
+        // Of columns with one name the first counts, as wherever tables are read.
+        let is_first = header.place(column) == Some(at);
+        if is_first && Row::has_field(column, lp) && (!value.is_empty() || TEXT_FIELDS.contains(&&**column)) {
             row.take(column, lp, value_of(column, value));
         }
     }

@@ -196,8 +196,12 @@ pub(super) enum Read {
     Text(String),
     /// An integer of 0 or more.
     Count(u64),
+    /// An integer below 0.
+    Negative(i64),
     /// Another number.
     Number(f64),
+    /// `true` or `false`.
+    Truth(bool),
     /// Anything else.
     Other,
 }
@@ -208,12 +212,14 @@ impl Read {
         if let Read::Text(text) = self { Some(text) } else { None }
     }
 
-    /// Returns a string or a number, as text.
+    /// Returns a string, a number or a truth value, as text.
     fn shown(self) -> Option<String> {
         match self {
             Read::Text(text) => Some(text),
             Read::Count(count) => Some(count.to_string()),
+            Read::Negative(number) => Some(number.to_string()),
             Read::Number(number) => Some(number.to_string()),
+            Read::Truth(truth) => Some(truth.to_string()),
             Read::Row(_) | Read::Other => None,
         }
     }
@@ -222,8 +228,9 @@ impl Read {
     fn number(self) -> Option<f64> {
         match self {
             Read::Count(count) => Some(count as f64),
+            Read::Negative(number) => Some(number as f64),
             Read::Number(number) => Some(number),
-            Read::Row(_) | Read::Text(_) | Read::Other => None,
+            Read::Row(_) | Read::Text(_) | Read::Truth(_) | Read::Other => None,
         }
     }
 
@@ -236,7 +243,7 @@ impl Read {
         match self {
             Read::Text(text) => Some(FieldText { field: None, text, zeros: None, is_cut: false }),
             Read::Row(row) => row.text(None),
-            Read::Count(_) | Read::Number(_) | Read::Other => None,
+            Read::Count(_) | Read::Negative(_) | Read::Number(_) | Read::Truth(_) | Read::Other => None,
         }
     }
 }
@@ -258,7 +265,9 @@ impl<'de> JsonFold<'de> for Reading<'_> {
         Ok(match part {
             JsonPart::Text(text) => Read::Text(text.to_owned()),
             JsonPart::Count(count) => Read::Count(count),
+            JsonPart::Negative(number) => Read::Negative(number),
             JsonPart::Number(number) => Read::Number(number),
+            JsonPart::Truth(truth) => Read::Truth(truth),
             _ => Read::Other,
         })
     }

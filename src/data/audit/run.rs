@@ -20,6 +20,7 @@ use super::runs::{RowReferences, rows_of_files, worst_by_row};
 use super::smoke::{TheirReport, foreign_prompts, their_report};
 use super::text_encoding::{Evidence, TextEncoding};
 use crate::corpus::{ReadSummary, SKIPPED_LISTED, SkippedRecord};
+use drift_core::io::FileNames;
 use drift_core::job::{InputHash, Provenance, Unit};
 use drift_core::{Encoding, Job, Result};
 
@@ -212,10 +213,14 @@ pub(super) fn read_files(paths: &[PathBuf], plan: &AuditPlan, job: &Job) -> Resu
     job.observer().begin("reading", Some(paths.len() as u64), Unit::Items);
     let AuditRequest { rows, row_field, .. } = &plan.request;
     let reading = TextReading { rows: rows.clone(), row_field: row_field.clone(), asked: plan.asked() };
+    // Of all files, so that shards name their files alike.
+    let names = FileNames::new(&plan.request.files);
     let mut files = Vec::new();
     for path in paths {
         job.check()?;
-        files.push(read::read(path, &reading, job)?);
+        let mut file = read::read(path, &reading, job)?;
+        file.input.name = names.of(path);
+        files.push(file);
         job.observer().advance(1);
     }
     job.observer().end();

@@ -2,6 +2,7 @@
 
 use memchr::memmem;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess};
+use serde_json::value::RawValue;
 
 use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 
@@ -40,7 +41,7 @@ impl<'de> JsonFold<'de> for Columns<'_> {
     fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
         while let Some(field) = fields.next_key::<String>()? {
             match self.columns.iter().position(|column| *column == field) {
-                Some(at) => self.values[at] = fields.next_value_seed(FoldSeed(ValueText))?,
+                Some(at) => self.values[at] = as_written(fields.next_value()?),
                 None => _ = fields.next_value::<IgnoredAny>()?,
             }
         }
@@ -48,21 +49,12 @@ impl<'de> JsonFold<'de> for Columns<'_> {
     }
 }
 
-/// A value as text; `None` for a list or an object.
-struct ValueText;
-
-impl<'de> JsonFold<'de> for ValueText {
-    type Value = Option<String>;
-
-    fn part<E>(self, part: JsonPart<'_>) -> Result<Option<String>, E> {
-        Ok(match part {
-            JsonPart::Text(text) => Some(text.to_owned()),
-            JsonPart::Count(count) => Some(count.to_string()),
-            JsonPart::Negative(number) => Some(number.to_string()),
-            JsonPart::Number(number) => Some(number.to_string()),
-            JsonPart::Truth(truth) => Some(truth.to_string()),
-            JsonPart::Null => Some(String::new()),
-            JsonPart::List | JsonPart::Object => None,
-        })
+/// Returns a value as text, numbers as they are written; `None` for a list or an object.
+fn as_written(value: &RawValue) -> Option<String> {
+    match value.get() {
+        "null" => Some(String::new()),
+        text if text.starts_with('"') => serde_json::from_str(text).ok(),
+        text if text.starts_with(['[', '{']) => None,
+        text => Some(text.to_owned()),
     }
 }

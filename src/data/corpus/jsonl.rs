@@ -43,6 +43,9 @@ fn texts<'t>(line: &'t str, options: &ReadOptions) -> Result<Option<Vec<RowText<
         return Ok(None);
     }
     let mut texts = row.texts();
+    if texts.is_empty() {
+        return Err("its isomers have no conformer".to_owned());
+    }
     if let [text] = &mut texts[..]
         && options.smiles.required
         && json_columns::may_have(line, &ID_FIELDS)
@@ -199,14 +202,14 @@ impl<'de> JsonFold<'de> for Isomers {
     }
 }
 
-/// Reads the conformers of an isomer: a list of rows, or a single one.
+/// Reads the conformers of an isomer: a list of rows, or a single row or text.
 struct Rows;
 
 impl<'de> JsonFold<'de> for Rows {
     type Value = Vec<Row<'de>>;
 
-    fn part<E>(self, _: JsonPart<'_>) -> Result<Self::Value, E> {
-        Ok(Vec::new())
+    fn part<E: serde::de::Error>(self, part: JsonPart<'_>) -> Result<Self::Value, E> {
+        Ok(vec![AnyRow.part(part)?])
     }
 
     fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {

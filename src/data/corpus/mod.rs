@@ -103,6 +103,12 @@ pub struct Conformer {
 }
 
 impl Conformer {
+    /// Returns whether a coordinate lies beyond the range of the encoding, so that its exact value is unknown.
+    pub(crate) fn is_out_of_range(&self, encoding: Encoding) -> bool {
+        // Decimals have no tails, so checking every coordinate of a large corpus would be wasted time.
+        !encoding.is_decimal() && self.coordinates.iter().any(|values| encoding.has_tail(values))
+    }
+
     /// Returns a conformer with its atoms in the order of a SMILES, no text that disagrees with a way of writing decimals, and no name,
     /// notes or pool.
     pub fn new(molecule: Arc<str>, skeleton: Arc<str>, coordinates: Vec<[Fixed; 3]>) -> Self {

@@ -150,13 +150,21 @@ impl Records<'_> {
             // A molecule may end within its header; the remaining header lines are then empty.
             *slot = self.line()?.unwrap_or_default().trim_end().to_owned();
         }
-        if self.end == End::File && header.iter().all(String::is_empty) {
-            return Ok(None);
+        if header.iter().all(String::is_empty) {
+            // Empty lines behind the last molecule are none.
+            while self.line()?.is_some_and(|line| line.trim().is_empty()) {}
+            if self.end == End::File {
+                return Ok(None);
+            }
         }
         let outcome = self.molecule(&header, atoms);
         let mut line = self.lines.number();
         // Read on in any case, so that the next molecule begins after this one's `$$$$`.
-        self.data_items(items)?;
+        let holds_another = self.data_items(items)?;
+        let outcome = match outcome {
+            Ok(()) if holds_another => Err(Stop::Bad("another mol block follows without `$$$$`".to_owned())),
+            outcome => outcome,
+        };
         let title = Some(header[0].trim()).filter(|title| !title.is_empty());
         let name = items.smiles().or(title);
         let outcome = match outcome {
@@ -338,20 +346,23 @@ impl Records<'_> {
         }
     }
 
-    /// Reads the data items. Of each value, only the first line is kept.
-    fn data_items(&mut self, items: &mut Items) -> io::Result<()> {
-        let (mut name, mut awaited) = (String::new(), false);
+    /// Reads the data items. Of each value, only the first line is kept. Returns whether a mol block ends before the first item; the
+    /// value of an item may be one.
+    fn data_items(&mut self, items: &mut Items) -> io::Result<bool> {
+        let (mut name, mut awaited, mut any, mut holds_another) = (String::new(), false, false, false);
         while let Some(line) = self.line()? {
             let item = line.strip_prefix('>').and_then(|rest| rest.split_once('<')?.1.split_once('>'));
             if let Some((item, _)) = item {
                 name.clear();
                 name.push_str(item);
-                awaited = true;
+                (awaited, any) = (true, true);
+            } else if !any && line.starts_with(END) {
+                holds_another = true;
             } else if std::mem::take(&mut awaited) {
                 items.push(&name, line.trim());
             }
         }
-        Ok(())
+        Ok(holds_another)
     }
 }
 

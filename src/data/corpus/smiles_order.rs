@@ -153,7 +153,7 @@ impl SmilesOrder {
     /// For a file or, after `:`, a member of an archive.
     pub(super) fn new(source: &SmilesSource, file: &str) -> Self {
         let name = file.rsplit([':', '/']).next().unwrap_or(file);
-        let name = name.strip_suffix(".gz").unwrap_or(name);
+        let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
         let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
         SmilesOrder { source: source.clone(), file: [name.into(), stem.into()], known: Vec::new() }
     }

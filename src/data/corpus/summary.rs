@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::source::KNOWN_FORMATS;
-use super::{AtomOrder, Batch, Conformer, SkippedRecord};
+use super::{AtomOrder, Batch, SkippedRecord};
 use crate::parameter;
 use drift_core::encoding::DecimalForms;
 use drift_core::job::InputHash;
@@ -46,11 +46,7 @@ pub struct ReadSummary {
 impl ReadSummary {
     /// Counts a batch of conformers of an encoding.
     pub(super) fn count(&mut self, batch: &Batch, encoding: Encoding) {
-        // Decimals have no tails, so checking every coordinate of a large corpus would be wasted time.
-        if !encoding.is_decimal() {
-            let beyond = |c: &&Conformer| c.coordinates.iter().any(|values| encoding.has_tail(values));
-            self.out_of_range += batch.conformers.iter().filter(beyond).count() as u64;
-        }
+        self.out_of_range += batch.conformers.iter().filter(|c| c.is_out_of_range(encoding)).count() as u64;
         self.conformers += batch.conformers.len() as u64;
         self.skipped += batch.skipped.len() as u64;
         list(&mut self.skipped_records, batch.skipped.iter().map(SkippedRecord::shown));
@@ -77,9 +73,10 @@ impl ReadSummary {
         self.left_out += behind.left_out;
     }
 
-    /// Counts conformers that were read as skipped; `records` are the first of them.
-    pub fn skip_read(&mut self, count: u64, records: Vec<SkippedRecord>) {
+    /// Counts conformers that were read as skipped, `out_of_range` of them beyond the range; `records` are the first of them.
+    pub fn skip_read(&mut self, count: u64, out_of_range: u64, records: Vec<SkippedRecord>) {
         self.conformers -= count;
+        self.out_of_range -= out_of_range;
         self.skipped += count;
         list(&mut self.skipped_records, records.iter().map(SkippedRecord::shown));
     }

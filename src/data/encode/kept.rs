@@ -1,16 +1,19 @@
-//! Reads the conformers that are encoded: all, or those without certain flaws.
+//! Reads the conformers that are encoded: those whose text is the molecule of their SMILES, and that have none of certain flaws.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::kind;
 use crate::corpus::{
-    Batch, Conformers, Files, Listing, ReadOptions, ReadSummary, SKIPPED_LISTED, SkippedRecord,
+    Batch, Conformer, Conformers, Files, Listing, ReadOptions, ReadSummary, SKIPPED_LISTED, SkippedRecord,
 };
 use crate::flaws::{DUPLICATE_ANGSTROM, FlawKind, JudgePass, KeyPass, PlaceCounter, RowPlace};
 use crate::parameter;
 use crate::shard::files::{FilesSummary, add_counts};
-use drift_core::{Error, Job, Result};
+use drift_core::chem::{SameGraph, same_graph};
+use drift_core::text::skeleton;
+use drift_core::{Encoding, Error, Job, Result};
 
 /// Some files that are encoded.
 pub(super) struct EncodedFiles<'e> {
@@ -39,21 +42,24 @@ impl EncodedFiles<'_> {
         each: &mut dyn FnMut(KeptBatch) -> Result<()>,
     ) -> Result<FilesSummary> {
         let (mut drop, mut left_out) = (self.drop_pass(job)?, LeftOut::default());
+        let encoding = self.options.reading.encoding;
+        let mut named = NamedTexts::default();
         let (mut places, mut skipped_by_reason) = (PlaceCounter::default(), BTreeMap::new());
         let mut summary = self.listing.read(self.files.clone(), self.options, job, &mut |batch| {
             for skipped in &batch.skipped {
                 *skipped_by_reason.entry(kind(&skipped.reason)).or_default() += 1;
             }
-            match &mut drop {
-                None => each(KeptBatch { places: places.places(&batch), batch }),
-                Some(drop) => each(drop.keep(batch, &mut left_out)),
-            }
+            let kept = match &mut drop {
+                None => KeptBatch { places: places.places(&batch), batch },
+                Some(drop) => drop.keep(batch, encoding, &mut left_out),
+            };
+            each(named.keep(kept, encoding, &mut left_out))
         })?;
         if let Some(before) = drop.and_then(|drop| drop.before) {
             summary.refuse_if_changed(&before)?;
         }
         add_counts(&mut skipped_by_reason, left_out.by_reason);
-        summary.skip_read(left_out.count, left_out.records);
+        summary.skip_read(left_out.count, left_out.out_of_range, left_out.records);
         let dropped = left_out.by_kind;
         Ok(FilesSummary { skipped_by_reason, dropped, ..FilesSummary::new(summary, self.options) })
     }
@@ -100,6 +106,8 @@ struct DropPass {
 #[derive(Default)]
 struct LeftOut {
     count: u64,
+    /// Those with a coordinate beyond the range of the encoding.
+    out_of_range: u64,
     /// Those that have each flaw.
     by_kind: BTreeMap<String, u64>,
     /// Those whose first flaw it is.
@@ -108,8 +116,76 @@ struct LeftOut {
     records: Vec<SkippedRecord>,
 }
 
+impl LeftOut {
+    /// Counts a conformer, and lists it if it is one of the first.
+    fn add(&mut self, place: &RowPlace, is_out_of_range: bool, reason: String) {
+        *self.by_reason.entry(kind(&reason)).or_default() += 1;
+        self.count += 1;
+        self.out_of_range += u64::from(is_out_of_range);
+        if self.records.len() < SKIPPED_LISTED {
+            self.records.push(place.skipped(reason));
+        }
+    }
+}
+
+/// Leaves out texts that are not the molecule of their SMILES: they would teach a model to write another molecule than it is asked for.
+#[derive(Default)]
+struct NamedTexts {
+    /// The molecule and the skeleton of the last text, and what is wrong with them. Conformers of a molecule follow one another.
+    last: Option<(Arc<str>, Arc<str>, Option<&'static str>)>,
+}
+
+impl NamedTexts {
+    fn keep(&mut self, kept: KeptBatch, encoding: Encoding, left_out: &mut LeftOut) -> KeptBatch {
+        let KeptBatch { mut batch, places } = kept;
+        let problems: Vec<_> = batch.conformers.iter().map(|conformer| self.problem(conformer)).collect();
+        if problems.iter().all(Option::is_none) {
+            return KeptBatch { batch, places };
+        }
+        let (mut conformers, mut kept_places) = (Vec::new(), Vec::new());
+        let all = std::mem::take(&mut batch.conformers).into_iter().zip(places).zip(problems);
+        for ((conformer, place), problem) in all {
+            match problem {
+                Some(problem) => {
+                    left_out.add(&place, conformer.is_out_of_range(encoding), problem.to_owned());
+                }
+                None => {
+                    conformers.push(conformer);
+                    kept_places.push(place);
+                }
+            }
+        }
+        batch.conformers = conformers;
+        KeptBatch { batch, places: kept_places }
+    }
+
+    /// Returns what is wrong with the SMILES of a text. Formats with atoms have notes, and were compared when they were read.
+    fn problem(&mut self, conformer: &Conformer) -> Option<&'static str> {
+        let Conformer { molecule, skeleton, notes, .. } = conformer;
+        // A text without a SMILES is named by its own skeleton.
+        if notes.is_some() || molecule == skeleton {
+            return None;
+        }
+        if let Some((last, text, problem)) = &self.last
+            && last == molecule
+            && text == skeleton
+        {
+            return *problem;
+        }
+        let own = skeleton::smiles(skeleton);
+        let graphs = if own == **molecule { Ok(SameGraph::Identical) } else { same_graph(&own, molecule) };
+        let problem = match graphs {
+            Ok(SameGraph::Identical | SameGraph::Equivalent) => None,
+            Ok(SameGraph::Different) => Some("its text is another molecule than its SMILES"),
+            Err(_) => Some("its SMILES cannot be read"),
+        };
+        self.last = Some((molecule.clone(), skeleton.clone(), problem));
+        problem
+    }
+}
+
 impl DropPass {
-    fn keep(&mut self, mut batch: Batch, left_out: &mut LeftOut) -> KeptBatch {
+    fn keep(&mut self, mut batch: Batch, encoding: Encoding, left_out: &mut LeftOut) -> KeptBatch {
         let rows = self.pass.judge(&batch);
         self.kinds.iter().for_each(|kind| _ = left_out.by_kind.entry(kind.name().to_owned()).or_default());
         let (mut conformers, mut places) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
@@ -125,11 +201,7 @@ impl DropPass {
             let original = row.original.as_ref().filter(|_| first.is_duplicate());
             let of = original.map_or_else(String::new, |of| format!(": of {}, {}", of.file, of.record()));
             let reason = format!("left out as {}{of}", first.name());
-            *left_out.by_reason.entry(kind(&reason)).or_default() += 1;
-            left_out.count += 1;
-            if left_out.records.len() < SKIPPED_LISTED {
-                left_out.records.push(row.place.skipped(reason));
-            }
+            left_out.add(&row.place, conformer.is_out_of_range(encoding), reason);
         }
         batch.conformers = conformers;
         KeptBatch { batch, places }

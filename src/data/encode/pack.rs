@@ -87,6 +87,8 @@ struct PackCounts {
     conformers: u64,
     tokens: u64,
     too_long: u64,
+    /// Those of them with a coordinate beyond the range of the encoding.
+    too_long_out_of_range: u64,
     /// The first conformers that are too long.
     records: Vec<SkippedRecord>,
 }
@@ -220,6 +222,7 @@ impl PackCounts {
 
     fn add_too_long(&mut self, item: &Item, most: usize) {
         self.too_long += 1;
+        self.too_long_out_of_range += u64::from(item.is_out_of_range);
         if self.records.len() < SKIPPED_LISTED {
             let reason = format!("{TOO_LONG}: it takes {} tokens alone, of {most}", item.alone);
             self.records.push(item.place.skipped(reason));
@@ -228,7 +231,7 @@ impl PackCounts {
 
     /// Counts the conformers that are too long as skipped.
     fn add_to(&self, came: &mut FilesSummary) {
-        came.summary.skip_read(self.too_long, self.records.clone());
+        came.summary.skip_read(self.too_long, self.too_long_out_of_range, self.records.clone());
         let reasons: &mut BTreeMap<String, u64> = &mut came.skipped_by_reason;
         if self.too_long > 0 {
             *reasons.entry(TOO_LONG.to_owned()).or_default() += self.too_long;

@@ -338,8 +338,8 @@ fn check(prompts: &[Prompt], options: &Options, config: &Config) -> Result<()> {
     let texts = checked_sum(&prompts.iter().map(of_prompt).collect::<Vec<_>>());
     check_fits("the texts", texts, free_memory(), &format!("give fewer {}", parameter::GENERATIONS))?;
     let (context, vocab) = (config.max_position_embeddings, config.vocab_size);
-    for (at, prompt) in prompts.iter().enumerate() {
-        let place = format!("prompt {}", at + 1);
+    for prompt in prompts {
+        let place = format!("the prompt of molecule {}", prompt.number + 1);
         let tokens = prompt.tokens.len();
         if tokens == 0 {
             return Err(Error::input(place, "is empty", "give at least one token"));

@@ -50,7 +50,7 @@ fn unread(tokens: &[u32]) -> &[u32] {
 /// The common rule of all prompts, if a device can apply it.
 enum Rule<'p> {
     Automaton(Vec<&'p MoleculeAutomaton>),
-    Any(u32),
+    Any(&'p [u32]),
 }
 
 /// Returns the common rule; `None` if masks come from the host, or prompts differ in kind.
@@ -62,12 +62,12 @@ fn rule(prompts: &[Prompt]) -> Option<Rule<'_>> {
     if let Some(automata) = automata.collect::<Option<Vec<_>>>() {
         return (!automata.is_empty()).then_some(Rule::Automaton(automata));
     }
-    let eos = prompts.iter().map(|prompt| match prompt.constraint.device_rule() {
-        DeviceRule::Any { eos } => Some(eos),
+    let ends = prompts.iter().map(|prompt| match prompt.constraint.device_rule() {
+        DeviceRule::Any { ends } => Some(ends),
         _ => None,
     });
-    let eos = eos.collect::<Option<Vec<u32>>>()?;
-    eos.iter().all(|other| *other == eos[0]).then_some(Rule::Any(eos[0]))
+    let ends = ends.collect::<Option<Vec<&[u32]>>>()?;
+    ends.iter().all(|other| *other == ends[0]).then_some(Rule::Any(ends[0]))
 }
 
 /// Returns whether a device can do all steps of a run: no feature needs the whole logits on the host, and the cache stays in place.
@@ -184,7 +184,7 @@ impl<'d> OnDevice<'d> {
         };
         let choosing = match (&table, rule(prompts)) {
             (Some(table), _) => TokenRule::Automaton(table),
-            (None, Some(Rule::Any(eos))) => TokenRule::Any { eos },
+            (None, Some(Rule::Any(ends))) => TokenRule::Any { ends },
             (None, _) => {
                 return Err(Error::input("the logit processor", "asks the host", "leave it to the host"));
             }

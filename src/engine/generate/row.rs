@@ -49,6 +49,8 @@ pub(super) struct Row<'p> {
     pub pending: Vec<u32>,
     /// A forced end token that waits for the logits before it, which are still needed.
     closing: Option<u32>,
+    /// Whether a text that a forced token cut at its length waits for these logits.
+    cut: bool,
     /// The places of forced tokens that are watched. Their logits come when the model reads the pending tokens.
     asked: Vec<usize>,
     preferred: Vec<(usize, u32)>,
@@ -88,6 +90,7 @@ impl<'p> Row<'p> {
             held: None,
             pending: prompt.tokens.last().copied().into_iter().collect(),
             closing: None,
+            cut: false,
             asked: Vec::new(),
             preferred: Vec::new(),
             most,
@@ -158,6 +161,10 @@ impl<'p> Row<'p> {
                 return;
             }
             if self.end.is_some() {
+                // Its last tokens are logged like the others.
+                if self.logs() {
+                    (self.end, self.cut) = (None, true);
+                }
                 return;
             }
         }
@@ -280,8 +287,12 @@ impl<'p> Row<'p> {
         self.preferred.push((place, token));
     }
 
-    /// Ends the row with a forced end token whose logits are known now. Returns this token, if there is one.
+    /// Ends the row if only the logits before its last tokens were missing, which are known now. Returns its forced end token, if it
+    /// has one.
     pub(super) fn close(&mut self) -> Option<u32> {
+        if std::mem::take(&mut self.cut) {
+            self.end = Some(End::Length);
+        }
         let closing = self.closing.take()?;
         self.end = Some(End::Eos);
         Some(closing)

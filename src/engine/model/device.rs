@@ -120,7 +120,9 @@ impl Device {
     pub fn elsewhere(name: &str) -> Result<Self> {
         let dtype = if number(name)?.is_some() { DType::BF16 } else { DType::F32 };
         let (inner, steps) = (CandleDevice::Cpu, GpuSteps::Candle);
-        Ok(Device { name: name.to_owned(), inner, dtype, matrices: dtype, kernels: false, steps })
+        // As there, because the types of a model's numbers depend on it.
+        let kernels = dtype == DType::F32;
+        Ok(Device { name: name.to_owned(), inner, dtype, matrices: dtype, kernels, steps })
     }
 
     /// Returns the same device in f32, to compare it with the CPU.

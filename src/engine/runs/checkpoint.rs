@@ -11,8 +11,9 @@ use super::plan::{GeneratePlan, ModelChoice};
 use crate::generate::{Engine, SelfCheck, Verdict};
 use crate::model::{Config, Decoder, Synthetic, end_of_text};
 use crate::parameter;
-use drift_core::checkpoint::{ModelFolder, RECIPE, folder_name};
+use drift_core::checkpoint::{CONFIG, GENERATION_CONFIG, ModelFolder, RECIPE, TOKENIZER_CONFIG, folder_name};
 use drift_core::constraint::Specials;
+use drift_core::io::hash_bytes;
 use drift_core::job::InputHash;
 use drift_core::text::skeleton::Spelling;
 use drift_core::{Encoding, Error, Job, Result, Tokenizer};
@@ -60,6 +61,8 @@ pub(crate) struct Checkpoint {
     pub bytes_per_second: Option<f64>,
     /// The tokenizer and weights.
     pub inputs: Vec<InputHash>,
+    /// Its files of settings: with others the same weights write other texts.
+    pub settings: Vec<InputHash>,
 }
 
 impl Checkpoint {
@@ -125,6 +128,7 @@ impl Checkpoint {
             encoding_from: self.encoding_from,
             tokenizer: self.tokenizer.source.clone(),
             files: self.engine.as_ref().map_or(&[][..], |engine| engine.decoder().files()).to_vec(),
+            settings: self.settings.clone(),
         }
     }
 
@@ -165,6 +169,7 @@ impl Checkpoint {
             config,
             bytes_per_second: None,
             inputs,
+            settings: settings(folder, plan)?,
         })
     }
 
@@ -199,6 +204,7 @@ impl Checkpoint {
             synthetic: Some(shape),
             config,
             bytes_per_second: None,
+            settings: Vec::new(),
         })
     }
 }
@@ -229,6 +235,16 @@ fn recipe_inputs(folder: &Path) -> Result<Option<BTreeSet<String>>> {
     let folder = ModelFolder::new(folder);
     let is_known = folder.recipe("/recipe/init/by_drift")? != Some(false);
     Ok(inputs_of(folder.recipe("/recipe/inputs")?.filter(|_| is_known)))
+}
+
+/// Returns the hashes of the files of settings of a model, and of its tokenizer.
+fn settings(folder: &Path, plan: &GeneratePlan) -> Result<Vec<InputHash>> {
+    let of_tokenizer =
+        plan.tokenizer.as_deref().map_or_else(|| ModelFolder::new(folder), ModelFolder::around);
+    let of_model = [CONFIG, GENERATION_CONFIG, RECIPE].map(|name| (ModelFolder::new(folder), name));
+    let all = of_model.into_iter().chain([(of_tokenizer, TOKENIZER_CONFIG)]);
+    let hashes = all.map(|(folder, name)| Ok(folder.bytes(name)?.map(|bytes| hash_bytes(name, &bytes))));
+    hashes.filter_map(Result::transpose).collect()
 }
 
 /// Returns the hashes of a recipe's inputs.
@@ -275,6 +291,7 @@ fn ends(plan: &GeneratePlan, folder: &Path, config: &Config, tokenizer: &Tokeniz
 
 fn specials(ends: Vec<u32>, config: &Config) -> Specials {
     let eos = ends[0];
-    let others = ends.into_iter().skip(1).chain(config.bos_token_id).filter(|id| *id != eos);
-    Specials { eos, others: others.collect() }
+    let other = |id: &u32| *id != eos;
+    let others = config.bos_token_id.into_iter().filter(other).collect();
+    Specials { eos, ends: ends.iter().copied().skip(1).filter(other).collect(), others }
 }

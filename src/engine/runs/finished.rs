@@ -71,6 +71,9 @@ pub struct KeptModel {
     pub tokenizer: InputHash,
     /// The files of its weights.
     pub files: Vec<InputHash>,
+    /// Its files of settings.
+    #[serde(default)]
+    pub settings: Vec<InputHash>,
 }
 
 /// A text, stored such that its numbers are restored exactly.

@@ -251,7 +251,7 @@ impl TextStore {
 
 /// Returns the error for molecules or placeholders that were read from other files.
 fn other_inputs(problem: &str) -> Error {
-    let problem = format!("{problem} of molecules, references or placeholders");
+    let problem = format!("{problem} of molecules, references, examples or placeholders");
     Error::input("the work", problem, "give the same files, or another folder")
 }
 

@@ -55,6 +55,10 @@ impl LoadedModel {
                     let problem = "is not the tokenizer that texts were written with";
                     return Err(Error::input(&checkpoint.tokenizer.source.name, problem, "give that one"));
                 }
+                if checkpoint.settings != known.settings {
+                    let problem = "has other settings than the model that texts were written with";
+                    return Err(Error::input(format!("model {}", checkpoint.name), problem, "give that one"));
+                }
                 (checkpoint.encoding, checkpoint.encoding_from) = (known.encoding, known.encoding_from);
             }
             None => {

@@ -49,6 +49,8 @@ pub struct GeneratePlan {
     pub form: AnswerForm,
     /// The worked examples that precede the molecule in every prompt.
     pub examples: Vec<PromptMolecule>,
+    /// The files of these examples.
+    pub example_inputs: Vec<InputHash>,
     /// The token that ends a text, if it is not the one named by the model's files.
     pub eos: Option<String>,
     /// How the KV cache grows.
@@ -68,13 +70,14 @@ pub struct GeneratePlan {
 }
 
 impl GeneratePlan {
-    /// Returns the files from which `molecules` and the placeholders were read.
+    /// Returns the files from which `molecules`, the worked examples and the placeholders were read.
     pub fn inputs(&self, molecules: &Molecules) -> Vec<InputHash> {
         let file = |choice: &PlaceholderChoice| match choice {
             PlaceholderChoice::File(file) => Some(file.source.clone()),
             _ => None,
         };
-        molecules.inputs.iter().cloned().chain(self.placeholders.iter().filter_map(file)).collect()
+        let of_prompts = molecules.inputs.iter().chain(&self.example_inputs).cloned();
+        of_prompts.chain(self.placeholders.iter().filter_map(file)).collect()
     }
 }
 

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use super::parameters::ParameterLayout;
 use super::report::TrainReport;
-use drift_core::checkpoint::{CONFIG, Float, GENERATION_CONFIG, RECIPE, TOKENIZER_CONFIG};
+use drift_core::checkpoint::{
+    CONFIG, Float, GENERATION_CONFIG, RECIPE, TOKENIZER_CONFIG, WEIGHTS, is_weights_file,
+};
 use drift_core::io::OutputSet;
 use drift_core::tokenizer::NamedToken;
 use drift_core::{Error, Result};
@@ -31,9 +33,6 @@ pub struct Companions<'c> {
     /// The token that begins a text.
     pub begin: Option<&'c NamedToken>,
 }
-
-/// The file of the weights.
-const WEIGHTS: &str = "model.safetensors";
 
 /// All files of a checkpoint, and of a training that can be resumed.
 pub const WRITTEN: [&str; 7] =
@@ -82,6 +81,12 @@ pub fn write(
     // transformers refuses files without a `format`.
     let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
     file(WEIGHTS, &serialize(views, Some(metadata)).map_err(|e| refuse(&e))?)?;
+    // Weights of another model in the folder would be mistaken for these.
+    let there = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = there.filter_map(|entry| entry.file_name().into_string().ok());
+    names
+        .filter(|name| is_weights_file(name) && name != WEIGHTS)
+        .for_each(|name| files.remove(&folder.join(name)));
     files.commit()
 }
 

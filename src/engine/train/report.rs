@@ -31,16 +31,16 @@ pub struct Validation {
     pub step: u64,
     /// The number of conformers.
     pub conformers: u64,
-    /// The cross-entropy per token of an answer, in nats.
-    pub nats_per_token: f64,
+    /// The cross-entropy per token of an answer, in nats; `None`, as the figures below, over nothing.
+    pub nats_per_token: Option<f64>,
     /// The cross-entropy per answer, in nats, which is comparable between tokenizers.
-    pub nats_per_conformer: f64,
+    pub nats_per_conformer: Option<f64>,
     /// The share of COPY tokens (tags, atoms, bonds, brackets) whose most likely token is right.
-    pub copy_accuracy: f64,
+    pub copy_accuracy: Option<f64>,
     /// The share of FREE tokens (in blocks) whose most likely token is right.
-    pub free_accuracy: f64,
+    pub free_accuracy: Option<f64>,
     /// The share of conformers for which this holds for every COPY token.
-    pub copied: f64,
+    pub copied: Option<f64>,
 }
 
 /// The content of `recipe.json`.

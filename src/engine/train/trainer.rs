@@ -344,7 +344,7 @@ impl Tally {
     fn report(tallies: &[Tally], step: u64) -> Validation {
         let nats: f64 = tallies.iter().map(|tally| tally.nats).sum();
         let count = |f: &dyn Fn(&Tally) -> u64| tallies.iter().map(f).sum::<u64>() as f64;
-        let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+        let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
         let tokens = [0, 1].map(|class| count(&|tally| tally.tokens[class]));
         let right = [0, 1].map(|class| count(&|tally| tally.right[class]));
         let copied = count(&|tally| u64::from(tally.right[1] == tally.tokens[1]));

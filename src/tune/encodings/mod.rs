@@ -21,7 +21,7 @@ use crate::design::extension::base::BaseTokenizer;
 use crate::design::train::drafts;
 use crate::design::{Base, SchemeKind};
 use drift_core::job::{Provenance, Unit};
-use drift_core::{Encoding, Error, Job, Result};
+use drift_core::{Encoding, Error, Job, Result, Tokenizer};
 use drift_data::corpus::{Conformer, Conformers};
 
 /// What to compare.
@@ -48,12 +48,13 @@ impl EncodingsPlan {
 /// Measures every encoding with every tokenizer. The corpus is read once, and only a sample of it is kept.
 ///
 /// # Errors
-/// If the corpus cannot be read or contains no conformer, a tokenizer cannot write the texts of an encoding, or the job was cancelled.
+/// If two tokenizers have the same name, the corpus cannot be read or contains no conformer, a tokenizer cannot write the texts of an encoding, or the job was cancelled.
 pub fn compare_encodings(
     plan: &EncodingsPlan,
     corpus: &dyn Conformers,
     job: &Job,
 ) -> Result<EncodingsReport> {
+    Tokenizer::refuse_same_names(plan.tokenizers.iter().map(|base| &base.tokenizer))?;
     let mut losses = Losses::new(&plan.encodings, plan.seed);
     let summary =
         corpus.read(job, &mut |batch| losses.add(&batch.conformers, corpus.reading().encoding, job))?;

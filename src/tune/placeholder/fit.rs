@@ -26,7 +26,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
     });
     if let Some(candidate) = wrong {
         let problem = format!("`{candidate}` is not three numbers");
-        let remedy = "give the content of a block: 0.0000,0.0000,0.0000";
+        let remedy = format!("give the content of a block of {encoding}: {}", encoding.numbers_text(&[0; 3]));
         return Err(Error::parameter(parameter::CANDIDATE, problem, remedy));
     }
     let first_pass = FirstPass::run(corpus, plan.seed, job)?;

@@ -1,11 +1,8 @@
 //! The plan of a fit.
 
-use std::collections::BTreeSet;
-
 use super::grammar::{Space, USERS_PLACEHOLDERS};
 use super::objective::Objective;
-use crate::parameter;
-use drift_core::{Encoding, Error, Result, Tokenizer};
+use drift_core::{Encoding, Result, Tokenizer};
 
 /// The encodings to fit for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,12 +35,7 @@ impl FitPlan {
     /// # Errors
     /// If two tokenizers have the same name, or the tolerance or a weight is negative or not finite.
     pub fn check(&self) -> Result<()> {
-        // Results are written to a file named after the tokenizer, so a second one with the same name would overwrite the first.
-        let mut names = BTreeSet::new();
-        if let Some(twice) = self.tokenizers.iter().find(|tokenizer| !names.insert(tokenizer.name.as_str())) {
-            let problem = format!("two tokenizers are named {}", twice.name);
-            return Err(Error::parameter(parameter::TOKENIZER, problem, "rename a file or folder"));
-        }
+        Tokenizer::refuse_same_names(&self.tokenizers)?;
         self.objective.check()
     }
 

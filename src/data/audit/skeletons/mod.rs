@@ -9,7 +9,7 @@ mod report;
 mod rows;
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rayon::prelude::*;
 
@@ -21,7 +21,7 @@ pub use report::{
 };
 
 use crate::corpus::{SKIPPED_LISTED, SkippedRecord};
-use drift_core::io::file_name;
+use drift_core::io::FileNames;
 use drift_core::job::InputHash;
 use drift_core::skeleton::{Bound, FaultKind, Reading, Skeleton};
 use drift_core::{Job, Result};
@@ -71,11 +71,11 @@ impl SkeletonAudit {
     /// If a file cannot be read, a text has no prompt, a prompt lacks a field, or no row is called like the base row.
     pub fn run(&self, job: &Job) -> Result<SkeletonAuditResult> {
         let prompts = Prompts::read(&self.prompts, job)?;
-        let mut gathered = TextCollection::default();
+        let (mut gathered, file_names) = (TextCollection::default(), FileNames::new(&self.files));
         for path in &self.files {
             let file = read::texts(path, &prompts, &self.row_field, job)?;
             let places = prompts.join(path, &file)?;
-            gathered.add(path, file, &places, self.row_field == "file");
+            gathered.add(&file_names.of(path), file, &places, self.row_field == "file");
         }
         let mut bound: Vec<Option<Bound<'_>>> = prompts.data.iter().map(|_| None).collect();
         for text in &gathered.texts {
@@ -129,14 +129,14 @@ struct TextCollection {
 }
 
 impl TextCollection {
-    fn add(&mut self, path: &Path, file: TextsFile, prompts: &[usize], by_file: bool) {
+    fn add(&mut self, name: &str, file: TextsFile, prompts: &[usize], by_file: bool) {
         let index = self.inputs.len();
         self.inputs.push(file.input);
         self.skipped += file.skipped;
         self.skipped_records.extend(file.skipped_records);
         self.skipped_records.truncate(SKIPPED_LISTED);
         for (record, prompt) in file.records.into_iter().zip(prompts) {
-            let row = record.row.filter(|_| !by_file).unwrap_or_else(|| file_name(path));
+            let row = record.row.filter(|_| !by_file).unwrap_or_else(|| name.to_owned());
             for text in record.texts {
                 let (count, texts) = self.seen.entry((row.clone(), *prompt)).or_default();
                 let generation = *count;

@@ -163,7 +163,9 @@ pub(super) fn texts(path: &Path, prompts: &Prompts, row_field: &str, job: &Job) 
     let lines = lines(path, &whole.bytes)?;
     let mut file =
         TextsFile { input: whole.source, records: Vec::new(), skipped: 0, skipped_records: Vec::new() };
-    let is_json = lines.first().is_some_and(|line| object(line.bytes).is_ok());
+    // The first line may be cut; a text of a skeleton may hold an object, too, but seldom begins like one.
+    let begins_like_json = lines.first().is_some_and(|line| line.bytes.starts_with(b"{"));
+    let is_json = begins_like_json && lines.iter().any(|line| object(line.bytes).is_ok());
     if let Some(entries) = array(&whole.bytes) {
         for (number, entry) in (1..).zip(entries) {
             let place = format!("entry {number}");
@@ -175,7 +177,7 @@ pub(super) fn texts(path: &Path, prompts: &Prompts, row_field: &str, job: &Job) 
             file.push(path, place, read);
         }
     } else if !is_json && !lines.is_empty() {
-        let text = String::from_utf8(whole.bytes);
+        let text = String::from_utf8(without_mark(&whole.bytes).to_vec());
         let text =
             text.map_err(|_| Error::input(path.display(), "is not UTF-8", "give JSON Lines, or a text"))?;
         let place = "the text".to_owned();
@@ -199,9 +201,14 @@ pub(super) fn texts(path: &Path, prompts: &Prompts, row_field: &str, job: &Job) 
 
 /// Returns the entries of a file that is one JSON array with an object.
 fn array(bytes: &[u8]) -> Option<Vec<Value>> {
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
+    let text = without_mark(bytes).trim_ascii_start();
     let entries: Vec<Value> = text.starts_with(b"[").then(|| serde_json::from_slice(text).ok())??;
     entries.iter().any(Value::is_object).then_some(entries)
+}
+
+/// Returns the bytes without a byte-order mark.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
 impl TextsFile {
@@ -233,7 +240,11 @@ fn record(
         _ => None,
     };
     let texts = texts.filter(|texts| !texts.is_empty()).ok_or("it has no `text`")?;
-    let row = object.get(row_field).and_then(Value::as_str).map(str::to_owned);
+    let row = match object.get(row_field) {
+        Some(Value::String(name)) => Some(name.clone()),
+        Some(value @ (Value::Number(_) | Value::Bool(_))) => Some(value.to_string()),
+        _ => None,
+    };
     let prompt = object.get(joined_by).map(Value::to_string);
     Ok(Record { place: place.to_owned(), prompt, row, texts, is_file: false })
 }

@@ -101,6 +101,9 @@ impl Geom<'_, '_> {
                 return self.skip_molecule("its `conformers` are neither a list nor a map");
             }
         };
+        if count == 0 {
+            return self.skip_molecule("it has no conformer");
+        }
         for index in 1..=count {
             // In a map, the values are the conformers. The keys are not needed.
             if is_map {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::corpus::json_columns;
 use crate::parameter;
 use drift_core::chem::Molecule;
 use drift_core::error::shortened_end;
@@ -216,12 +217,14 @@ fn of_json(line: &str, choice: &ColumnChoice) -> Result<NamedSmiles, String> {
         format!("not a JSON object: {}", text.split(" at line ").next().unwrap_or(&text))
     })?;
     let keys: Vec<String> = row.keys().cloned().collect();
-    let field = |chosen: &Option<Box<str>>, usual: &[&str]| match row
-        .get(&keys[position(&keys, chosen.as_deref(), usual)?])?
-    {
-        Value::String(text) => Some(text.trim().to_owned()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
+    let field = |chosen: &Option<Box<str>>, usual: &[&str]| {
+        let key = &*keys[position(&keys, chosen.as_deref(), usual)?];
+        match row.get(key)? {
+            Value::String(text) => Some(text.trim().to_owned()),
+            // As it is written: a long number would be rounded.
+            Value::Number(_) => json_columns::values(line, &[key]).ok()?.pop()?,
+            _ => None,
+        }
     };
     let missing = |what: &str| format!("no field {what}; {} {}", choose(), listed(&keys));
     let name =

@@ -111,7 +111,7 @@ impl Header {
     }
 
     /// Returns the position of a column.
-    pub(super) fn place(&self, name: &str) -> Option<usize> {
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Item {
     pub text: String,
     /// The number of tokens of a unit with it alone.
     pub alone: usize,
+    /// Whether a coordinate lies beyond the range of the encoding.
+    pub is_out_of_range: bool,
     /// Where it was read.
     pub place: RowPlace,
 }
@@ -72,6 +74,7 @@ impl ItemReader {
                 is_foreign: foreign.is_some(),
                 text: tagged(&write(&conformer.skeleton, &conformer.coordinates, self.encoding)),
                 alone: 0,
+                is_out_of_range: conformer.is_out_of_range(self.encoding),
                 place: place.clone(),
             });
             self.number += 1;

@@ -32,8 +32,8 @@ const WHOLE_THREADS: u32 = 512;
 pub(crate) enum TokenRule<'t> {
     /// Among the tokens that the automata of these tables allow.
     Automaton(&'t DeviceTable),
-    /// Among all tokens; `eos` ends a text.
-    Any { eos: u32 },
+    /// Among all tokens; one of `ends` ends a text.
+    Any { ends: &'t [u32] },
 }
 
 impl TokenRule<'_> {
@@ -80,7 +80,7 @@ enum Recording {
 /// The tables that `choose` follows, or the address of the list of end tokens for `choose_any`.
 enum Rules {
     Automaton(Box<TableArguments>),
-    Any { eos: u64 },
+    Any { ends: u64, count: u32 },
 }
 
 /// The rows of the LM head that a step reads.
@@ -333,16 +333,12 @@ impl<'d> DecodeStep<'d> {
                 ];
                 self.gpu.launch("choose", [rows, 1, 1], threads, &arguments)
             }
-            Rules::Any { eos } => {
+            Rules::Any { ends, count } => {
                 let head = [batch, self.draw.bytes(), argument(lasts), argument(self.logits)];
-                // No token is excluded, and one token ends a text.
-                let lists = [stride.clone(), stride, argument(0), words(&[0]), argument(*eos), words(&[1])];
-                self.gpu.launch(
-                    "choose_any",
-                    [rows, 1, 1],
-                    WHOLE_THREADS,
-                    &[head.to_vec(), lists.to_vec()].concat(),
-                )
+                // No token is excluded.
+                let ends = [argument(*ends), words(&[*count])];
+                let lists = [vec![stride.clone(), stride, argument(0), words(&[0])], ends.to_vec()].concat();
+                self.gpu.launch("choose_any", [rows, 1, 1], WHOLE_THREADS, &[head.to_vec(), lists].concat())
             }
         }
     }
@@ -400,7 +396,10 @@ fn rules_and_head(gpu: &mut dyn Gpu, decoder: &Decoder, choosing: TokenRule<'_>)
         Ok(address)
     };
     match choosing {
-        TokenRule::Any { eos } => Ok((Rules::Any { eos: upload(&[eos])? }, Head { weight, known: vocab })),
+        TokenRule::Any { ends } => {
+            let rules = Rules::Any { ends: upload(ends)?, count: ends.len() as u32 };
+            Ok((rules, Head { weight, known: vocab }))
+        }
         TokenRule::Automaton(table) => {
             let rules = Rules::Automaton(Box::new(TableArguments::new(table, &mut upload)?));
             let ids = table.head_ids();

@@ -78,7 +78,7 @@ pub(super) fn added(
     }
     Ok(AddedTokens {
         new: list(own, &new, replaced)?,
-        old_tokens: old.len() as u64,
+        old_tokens: (old.len() - replaced.len()) as u64,
         old_ids: own.rows().into(),
         ids: extended.rows().into(),
     })

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::settings;
-use super::source::{SourceModel, is_weights};
+use super::source::SourceModel;
 use crate::design::extension::config::UNCHANGED;
-use drift_core::checkpoint::{ADDED_TOKENS, CONFIG, ModelFolder, RECIPE, TOKENIZER_CONFIG};
+use drift_core::checkpoint::{ADDED_TOKENS, CONFIG, ModelFolder, RECIPE, TOKENIZER_CONFIG, is_weights_file};
 use drift_core::io::{file_name, read_to_limit};
 use drift_core::tokenizer::config_beside;
 use drift_core::{Error, Result, Tokenizer};
@@ -90,7 +90,7 @@ fn handed_on(source: &SourceModel, tokenizer: &str) -> Result<Companions> {
     names.sort();
     for name in names {
         let file = folder.join(&name);
-        let written = is_weights(&name) || source.shards.iter().any(|shard| shard.path == file);
+        let written = is_weights_file(&name) || source.shards.iter().any(|shard| shard.path == file);
         let own = [CONFIG, TOKENIZER_CONFIG, "tokenizer.json", "tokenizer.json.gz", NEW_TOKENS];
         // These files are written anew, or hidden. They are not copied, and not listed as left out.
         if name.starts_with('.') || written || own.contains(&&*name) || UNCHANGED.contains(&&*name) {

@@ -10,11 +10,11 @@ use super::copy::GrowingFile;
 use super::pieces::OrderedFile;
 use super::report::{ExtendModelReport, SCHEMA, WrittenFile};
 use super::settings;
-use super::source::{Shard, SourceModel, is_weights};
+use super::source::{Shard, SourceModel};
 use super::tables::{GrownTable, grown, rows};
 use crate::design::rows::initial::has_rows;
 use crate::design::rows::recipe::RowInit;
-use drift_core::checkpoint::INDEX;
+use drift_core::checkpoint::{INDEX, is_weights_file};
 use drift_core::io::OutputSet;
 use drift_core::job::{Provenance, Unit};
 use drift_core::tokenizer::encoding_beside;
@@ -181,7 +181,7 @@ fn tokenizers(
 fn remove_stale(files: &mut OutputSet, plan: &ExtendModelPlan, report: &ExtendModelReport) {
     let there = std::fs::read_dir(&plan.output).into_iter().flatten().flatten();
     for name in there.filter_map(|entry| entry.file_name().into_string().ok()) {
-        if is_weights(&name) && report.files.iter().all(|file| file.name != name) {
+        if is_weights_file(&name) && report.files.iter().all(|file| file.name != name) {
             files.remove(&plan.output.join(name));
         }
     }

@@ -29,7 +29,7 @@ pub struct ExtendModelReport {
     pub init: RowInit,
     /// Whether the LM head shares the embedding's weights.
     pub tied: bool,
-    /// The number of tokens of the model's own tokenizer; all of them keep their rows.
+    /// The number of tokens of the model's own tokenizer that keep their rows: all but those that new ones replace.
     pub old_tokens: u64,
     /// The number of new tokens, which got rows.
     pub new_tokens: u64,

@@ -9,8 +9,7 @@ use super::layers::Layers;
 use crate::design::extension::new_tokens::NewTokens;
 use crate::design::rows::weights::{Model, TokenTable, config, is_in_layer};
 use drift_core::checkpoint::{
-    CONFIG, GENERATION_CONFIG, Header, INDEX, ModelFolder, TOKENIZER_CONFIG, WEIGHTS, WeightFiles,
-    configured_rows,
+    CONFIG, GENERATION_CONFIG, Header, ModelFolder, TOKENIZER_CONFIG, WEIGHTS, WeightFiles, configured_rows,
 };
 use drift_core::io::file_name;
 use drift_core::tokenizer::config_beside;
@@ -238,9 +237,4 @@ fn weights(path: &Path, folder: &ModelFolder) -> Result<(Vec<Shard>, Option<Valu
     let index =
         folder.needed_json(&name, |e| (format!("is not JSON: {e}"), "give an intact model folder"))?;
     Ok((shards, Some(index)))
-}
-
-/// Returns whether a name is that of a weights file or its index, in any layout in which models are written.
-pub(super) fn is_weights(name: &str) -> bool {
-    name == INDEX || name == WEIGHTS || (name.starts_with("model-") && name.ends_with(".safetensors"))
 }
