@@ -24,7 +24,7 @@ def answers(smiles: list[str], options: argparse.Namespace) -> list[str]:
     tokenizer = AutoTokenizer.from_pretrained(options.model, padding_side="left")
     model = AutoModelForCausalLM.from_pretrained(options.model).eval()
     prompts = [f"[SMILES]{one}[/SMILES]" for one in smiles]
-    inputs = tokenizer(prompts, return_tensors="pt", padding=True, add_special_tokens=False)
+    inputs = tokenizer(prompts, return_tensors="pt", padding=True)
     inputs = {name: inputs[name].to(model.device) for name in ("input_ids", "attention_mask")}
     how: dict[str, Any] = {}
     if not options.plain:

@@ -110,6 +110,9 @@ class Tokenizer:
     def prompt_ids(self, prompt: str) -> list[int]:
         """The ids of a prompt, with what stands before every text."""
 
+    def prompt_ids_apart(self, prompt: str, begun: str) -> list[int] | None:
+        """The ids of a prompt, if they are not those of its text alone; ``begun`` is what the first tag lacks."""
+
     def ids(self, text: str) -> list[int]:
         """The ids of a text, without special tokens around it."""
 

@@ -69,18 +69,23 @@ class Automaton:
         conformers: int = 1,
         opened: bool = False,
     ) -> None:
-        (conformers,) = whole_numbers("conformers", conformers, "1 to 1,000")
-        if not 1 <= conformers <= 1000:
+        several = whole_numbers("conformers", conformers, "1 to 1,000")
+        if len(several) != 1 or not 1 <= several[0] <= 1000:
             raise DriftError(f"conformers: {conformers} are not in a text; give 1 to 1,000")
+        if not isinstance(opened, bool):
+            raise DriftError(f"opened: {opened!r:.60} is neither True nor False; give one of them")
+        self.conformers, self.opened = several[0], opened
         self.source = sources.read(tokenizer, eos_token_id)
         given = dialect if encoding is None else sources.encoding_name(encoding)
+        if given is not None and not isinstance(given, str):
+            raise DriftError(f"dialect: {given!r:.60} is no name; give fixed or stripped")
         self.dialect = given or self.source.encoding or "fixed"
         self._processor = _lib.Processor(
             self.source.tokenizer,
             self.kind,
             self.dialect,
             self.source.eos,
-            conformers=conformers,
+            conformers=self.conformers,
             opened=opened,
             **self._strength(),
         )
@@ -98,6 +103,17 @@ class Automaton:
     def size(self) -> tuple[int, int]:
         """The number of states of the grammar of one coordinate, and of tokens that are legal anywhere in it."""
         return self._processor.size
+
+    @property
+    def ends_with_tag(self) -> bool:
+        """Whether the tag that closes a conformer ends a text. With several conformers it then stands in the text, too."""
+        return self.eos_token_id == self.source.tokenizer.id_of("[/CONFORMER]")
+
+    def end_of(self, ids: Sequence[int]) -> int:
+        """The number of ids of a completion up to its end of text, which is included; of all ids if the text has no end."""
+        ends = [at for at, one in enumerate(ids) if one == self.eos_token_id]
+        last = self.conformers if self.ends_with_tag else 1
+        return ends[last - 1] + 1 if len(ends) >= last else len(ids)
 
     def token(self, token_id: int) -> str:
         """The text of one token."""

@@ -24,15 +24,25 @@ __all__ = ["read_generations", "write_generations"]
 _ATOM = re.compile(r"\[[^\]]+\]|Br|Cl|[BCNOPSFIbcnops]")
 _BARE = re.compile(r"\[(Br|Cl|[BCNOPSFIbcnops])\]")
 _BLOCK = re.compile(r"<([^>]*)>")
-#: Modules whose classes the pickles may contain.
-_KNOWN = ("rdkit", "collections", "numpy", "copyreg")
+#: What the pickles may name: classes of molecules, of arrays and of containers.
+_KNOWN = {
+    "rdkit.Chem.rdchem": ("Mol", "RWMol"),
+    "rdkit.Chem": ("Mol", "RWMol"),
+    "rdkit.Chem.PropertyMol": ("PropertyMol",),
+    "collections": ("OrderedDict", "defaultdict"),
+    "builtins": ("dict", "list", "set", "tuple"),
+    "copyreg": ("_reconstructor",),
+    "numpy": ("dtype", "ndarray"),
+    "numpy.core.multiarray": ("_reconstruct", "scalar"),
+    "numpy._core.multiarray": ("_reconstruct", "scalar"),
+}
 
 
 class _Unpickler(pickle.Unpickler):
     """Only makes objects of RDKit and NumPy, and containers."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if module.split(".")[0] not in _KNOWN:
+        if name not in _KNOWN.get(module, ()):
             raise pickle.UnpicklingError(f"names {module}.{name}, which is no molecule")
         return super().find_class(module, name)
 
@@ -41,8 +51,7 @@ def read_generations(paths: Paths) -> tuple[list[str], list[str]]:
     """The SMILES and texts of pickles of generated molecules, whole or in shards, or of folders with pickles.
 
     Texts are in the fixed dialect with atoms in RDKit's order. Numbers are rounded to four decimals, since RDKit's
-    pickles contain 32-bit floats. `moldrift.Judge` takes both lists; so does `moldrift.audit`, as
-    ``{"smiles": …, "text": …}``.
+    pickles contain 32-bit floats. `moldrift.Judge` takes both lists; so does ``moldrift.audit(texts, smiles=smiles)``.
 
     Raises:
         DriftError: if a file is not such a pickle.

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from moldrift.automaton import Automaton
+from moldrift.errors import DriftError
 from moldrift.sources import EncodingLike
 
 
@@ -40,13 +41,18 @@ def export_grammar(
         conformers, opened: as for :class:`moldrift.Automaton`.
 
     Returns:
-        ``{"smiles": …, "skeleton": …, "grammar": …}`` for each molecule, in their order.
+        ``{"smiles": …, "skeleton": …, "grammar": …}`` for each molecule, in their order; with ``prompt_ids`` where a token
+        crosses the end of the prompt. Then give an engine these ids instead of the prompt's text.
 
     Raises:
         InvalidSmiles: if one of ``smiles`` is not a SMILES; nothing is written then.
         TokenizerRefused: if the automaton cannot be exact for this tokenizer.
     """
     automaton = tokenizer if isinstance(tokenizer, Automaton) else None
+    plain = dialect is None and encoding is None and eos_token_id is None and conformers == 1 and not opened
+    if automaton is not None and not plain:
+        problem = "is an automaton, which has its encoding, its end of text and its conformers"
+        raise DriftError(f"tokenizer: {problem}; leave these options out")
     automaton = automaton or Automaton(
         tokenizer,
         dialect,
@@ -69,8 +75,14 @@ def export_grammar(
 def _line(automaton: Automaton, smiles: str, format: str) -> dict[str, Any]:
     constraint = automaton.constraint(smiles)
     grammar = constraint.grammar(format)
+    prompt = f"[SMILES]{smiles}[/SMILES]"
+    missing = "[CONFORMER]"
+    if automaton.opened:
+        prompt, missing = prompt + missing, ""
+    ids = automaton.source.tokenizer.prompt_ids_apart(prompt, missing)
     return {
         "smiles": smiles,
         "skeleton": constraint.skeleton,
+        **({} if ids is None else {"prompt_ids": ids}),
         "grammar": json.loads(grammar) if format == "json" else grammar,
     }

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 import moldrift._lib as _lib
-from moldrift.arguments import is_text, named_fields, numbers, whole_numbers
+from moldrift.arguments import is_text, named_fields, numbers, smiles_text, whole_numbers
 from moldrift.errors import DriftError
 from moldrift.reports import Isotopes, OpenStereo, Path, Paths, Progress, _paths, _reading, _smiles, _watched
 from moldrift.scores import Scores
@@ -116,9 +116,12 @@ class Judge:
             "at": whole_numbers("at", at, "numbers of texts"),
             "clusters": numbers("clusters", clusters, angstrom),
             "within_texts": within_texts,
-            "duplicates": float(duplicates),
+            "duplicates": _number("duplicates", duplicates, "a length in Å"),
             "conformers": conformers,
-            "reward": [(str(part), float(weight)) for part, weight in (reward or {}).items()],
+            "reward": [
+                (str(part), _number(f"reward {part}", weight, "the weight of the part"))
+                for part, weight in (reward or {}).items()
+            ],
             "max_atoms": max_atoms,
             "isotopes": isotopes,
         }
@@ -132,7 +135,8 @@ class Judge:
             for smiles, conformers_of_it in references.items():
                 self._add(smiles, conformers_of_it)
         elif references is not None:
-            wanted = None if molecules is None else list(molecules)
+            wanted = [molecules] if isinstance(molecules, str) else molecules
+            wanted = None if wanted is None else list(wanted)
             with _watched(progress) as watch:
                 self.skipped = self._judge.add_paths(_paths("references", references), wanted, watch)
 
@@ -232,13 +236,20 @@ class Judge:
 
     def _add(self, smiles: str, conformers: Any) -> None:
         """Adds the references of a molecule, of any kind, in their order."""
-        for one in _each(smiles, conformers):
+        for one in _each(smiles_text(smiles), conformers):
             if isinstance(one, str):
                 self._judge.add_texts(smiles, [one])
             elif hasattr(one, "GetConformers"):
                 self._judge.add_conformers(smiles, *_of_rdkit(smiles, one))
             else:
                 self._judge.add_conformers(smiles, None, _of_array(smiles, one))
+
+
+def _number(place: str, given: Any, needed: str) -> float:
+    several = numbers(place, given, needed)
+    if len(several) != 1:
+        raise DriftError(f"{place}: {given!r:.60} is no number; give {needed}")
+    return several[0]
 
 
 def _over(values: Floats) -> dict[str, float] | None:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import moldrift._lib as _lib
-from moldrift.arguments import is_list_of_prompts
+from moldrift.arguments import is_list_of_prompts, whole_numbers
 from moldrift.errors import DriftError, ForbiddenToken
 from moldrift.sampling import Sampling
 from moldrift.sources import TokenizerSource
@@ -78,6 +78,9 @@ class ConstraintLogitsProcessor(LogitsProcessor):
     ) -> None:
         self.source = source
         self.sampling = sampling
+        several = whole_numbers("first_prompt", first_prompt, "0 or more")
+        if len(several) != 1 or several[0] < 0:
+            raise DriftError(f"first_prompt: {first_prompt!r:.60} is no number of a prompt; give 0 or more")
         prompts = list(range(first_prompt, first_prompt + len(constraints)))
         sampler = sampling.sampler() if sampling is not None else None
         self.rows = _lib.Rows(constraints, prompts, list(source.ends), sampler)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import moldrift._lib as _lib
 import moldrift.sources as sources
+from moldrift.arguments import smiles_text
 from moldrift.errors import DriftError
 from moldrift.sampling import Sampling
 
@@ -79,7 +80,7 @@ class PositionTemplates:
             InvalidSmiles: if ``smiles`` is not a SMILES.
             TokenizerRefused: if a token contains both a bracket and digits.
         """
-        return self._processor.constraint(smiles)
+        return self._processor.constraint(smiles_text(smiles))
 
     def logits_processor(
         self, smiles: Sequence[str], *, sampling: Sampling | None = None, first_prompt: int = 0

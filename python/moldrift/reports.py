@@ -19,7 +19,7 @@ from moldrift.arguments import is_text, json_text, named_fields, numbers, whole_
 from moldrift.errors import DriftError
 from moldrift.progress import ProgressCallback, shown_on_terminal
 from moldrift.sources import EncodingLike, encoding_name
-from moldrift.text_rows import Text, is_rows, records, records_of_rows
+from moldrift.text_rows import Text, is_rows, plain_records, records, records_of_rows
 from moldrift.tokenizers import TokenizerLike, tokenizer_source
 
 __all__ = ["Report", "audit", "encode", "fit", "inspect", "mine", "train_tokenizer"]
@@ -621,9 +621,7 @@ def _given(texts: Any, smiles: str | Iterable[str] | None, row_field: str) -> An
 @contextmanager
 def _as_files(texts: Any) -> Iterator[list[str]]:
     """The paths, and one temporary file with the records in memory."""
-    # A DataFrame of pandas, with NaN for what is missing.
-    if hasattr(texts, "to_dict") and hasattr(texts, "notna"):
-        texts = texts.astype(object).where(texts.notna(), None).to_dict("records")
+    texts = plain_records(texts)
     one = isinstance(texts, str | os.PathLike | Mapping) or not isinstance(texts, Iterable)
     given = [texts] if one else list(texts)
     if not given:

@@ -36,8 +36,16 @@ class Sampling:
 
     def __post_init__(self) -> None:
         for name, value in (("top_k", self.top_k), ("seed", self.seed)):
-            if value is not None and min(whole_numbers(name, value, "0 or more")) < 0:
-                raise DriftError(f"{name}: {value} is below 0; give 0 or more")
+            several = [] if value is None else whole_numbers(name, value, "0 or more")
+            if value is not None and (len(several) != 1 or not 0 <= several[0] < 2**64):
+                raise DriftError(f"{name}: {value!r:.60} is not from 0 to 2^64 - 1; give such a number")
+        for name, setting in (
+            ("temperature", self.temperature),
+            ("top_p", self.top_p),
+            ("min_p", self.min_p),
+        ):
+            if setting is not None and not isinstance(setting, int | float):
+                raise DriftError(f"{name}: {setting!r:.60} is no number; give one, or None")
 
     @classmethod
     def preset(cls, name: str, seed: int = 0) -> Sampling:

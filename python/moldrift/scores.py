@@ -165,6 +165,9 @@ class Scores:
         """
         if len(self) and not self.within:
             raise DriftError('within_texts: is off; give Judge within_texts=True, and conformers="all"')
+        judged = np.bincount(self.text, minlength=1)
+        if (judged[self.text] < self.conformers_in_text).any():
+            raise DriftError('conformers: is first, and a text has several; give Judge conformers="all"')
         return _completions_of(self, self.within)
 
     def __repr__(self) -> str:

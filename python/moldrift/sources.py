@@ -3,6 +3,7 @@ a text."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -112,6 +113,10 @@ def _of_object(tokenizer: Any) -> tuple[_lib.Tokenizer, Path | None]:
     """The tokenizer of an object of ``tokenizers`` or transformers, and its model's folder."""
     name, text, _ = tokenizer_json(tokenizer)
     path = str(getattr(tokenizer, "name_or_path", ""))
+    if path and not os.path.isdir(path):
+        # The name of a model in the cache of Hugging Face.
+        with contextlib.suppress(DriftError):
+            path = os.fspath(_lib.Tokenizer.locate(path))
     return _lib.Tokenizer.from_json(name, text), Path(path) if os.path.isdir(path) else None
 
 

@@ -7,13 +7,20 @@ from typing import Any, TypeAlias
 
 from moldrift.errors import DriftError
 
-__all__ = ["Text", "is_rows", "records", "records_of_rows"]
+__all__ = ["Text", "is_rows", "plain_records", "records", "records_of_rows"]
 
 #: A generated text, or a record that holds one.
 Text: TypeAlias = "str | Mapping[str, Any]"
 
 #: Fields of a record that hold lists of texts. A mapping with one of them is a record, not rows.
 _LISTS = frozenset({"all_generations", "choices", "outputs"})
+
+
+def plain_records(texts: Any) -> Any:
+    """The rows of a DataFrame of pandas as records, with None for what is missing; anything else as it is."""
+    if getattr(texts, "ndim", 0) == 2 and hasattr(texts, "to_dict") and hasattr(texts, "notna"):
+        return texts.astype(object).where(texts.notna(), None).to_dict("records")
+    return texts
 
 
 def is_rows(given: Any) -> bool:
@@ -53,7 +60,7 @@ def records(texts: Iterable[Text], smiles: Iterable[str] | None, name: str = "te
     Raises:
         DriftError: if there is no text, or the texts do not fit the molecules.
     """
-    given = list(texts)
+    given = list(plain_records(texts))
     if not given:
         raise DriftError(f"{name}: has no text; give at least one, or leave the row out")
     wrong = next((at for at, text in enumerate(given) if not isinstance(text, str | Mapping)), None)
@@ -78,8 +85,12 @@ def _of_strings(texts: Sequence[str], smiles: Sequence[str], name: str) -> Itera
         raise DriftError(
             f"{name}: has {len(texts)} texts for {len(smiles)} SMILES; give one for each, or the same number for each"
         )
+    # A molecule may come again.
+    seen: dict[str, int] = {}
     for at, text in enumerate(texts):
-        yield {"smiles": smiles[at // each], "generation": at % each, "text": text}
+        one = smiles[at // each]
+        seen[one] = seen.get(one, -1) + 1
+        yield {"smiles": one, "generation": seen[one], "text": text}
 
 
 def _molecules(smiles: Iterable[str] | None) -> list[str] | None:

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import re
 import types
 import warnings
 from collections.abc import Callable, Sequence
 from importlib import metadata
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,10 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
                 raise _refused(name)
         if others and len(others) > 8:
             raise ValueError("ConstrainedGRPOTrainer: give options behind args by name")
+        if rollout == "generate" and automaton.ends_with_tag and automaton.conformers > 1:
+            raise ValueError(
+                "rollout: generate ends a text at its first [/CONFORMER]; give constrained_generate, or one conformer"
+            )
         _check_method()
         self.automaton, self.smiles_of, self._rollout_by, self._grammar = (
             automaton,
@@ -182,7 +186,15 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
                 f"automaton: ends texts with {self.automaton.eos_token_id}, tokenizer and model with "
                 f"{sorted(ends - {None})}; give Automaton(…, eos_token_id=…)"
             )
-        cut = [name for name, plain in _CUTS.items() if getattr(self.args, name, None) not in plain]
+        if getattr(self, "liger_loss", None) is not None:
+            # TRL's fused loss of 1.8 has a softmax of its own over the whole vocabulary.
+            raise _refused("use_liger_kernel")
+        # These take precedence over the settings of the same names.
+        last = getattr(self.args, "generation_kwargs", None) or {}
+        if last.get("temperature", self.temperature) != self.temperature:
+            raise _refused("another temperature in generation_kwargs")
+        given = {name: last.get(name, getattr(self.args, name, None)) for name in _CUTS}
+        cut = [name for name, plain in _CUTS.items() if given[name] not in plain]
         if cut:
             warnings.warn(
                 f"ConstrainedGRPOTrainer: {', '.join(cut)} cut the rollout's distribution, and log-probabilities "
@@ -192,14 +204,27 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
 
     def _grammar_of(self, prompt_ids: Sequence[int]) -> str:
         """The grammar for a prompt."""
-        return self.automaton.grammar(self.smiles_of(self.automaton.text(prompt_ids)), self._grammar)
+        text = self.automaton.text(prompt_ids)
+        if self._prompt_ids(text) is not None:
+            raise _refused("vLLM with a tokenizer of which a token crosses the end of the prompt")
+        return self.automaton.grammar(self.smiles_of(text), self._grammar)
+
+    def _prompt_ids(self, prompt: str) -> list[int] | None:
+        """The ids of a prompt before an answer, if they are not those of its text alone."""
+        begun = "" if self.automaton.opened else "[CONFORMER]"
+        return self.automaton.source.tokenizer.prompt_ids_apart(prompt, begun)
 
     def _rollout(self, prompts: list[Any], _trainer: Any) -> dict[str, Any]:
         """TRL's ``rollout_func``: one completion for each prompt, by transformers."""
         if not all(isinstance(one, str) for one in prompts):
             raise _refused("a conversational prompt")
         smiles = [self.smiles_of(one) for one in prompts]
-        prompt_ids = self.processing_class(text=prompts)["input_ids"]
+        alone = self.processing_class(text=prompts)["input_ids"]
+        # A token may cross the end of a prompt; the answer begins with it.
+        prompt_ids = [
+            own if ids is None else ids
+            for own, ids in zip(alone, map(self._prompt_ids, prompts), strict=True)
+        ]
         batch = self.processing_class.pad({"input_ids": prompt_ids}, padding_side="left", return_tensors="pt")
         batch = {name: batch[name].to(self.accelerator.device) for name in ("input_ids", "attention_mask")}
         constraint = self.automaton.logits_processor(smiles)
@@ -223,8 +248,7 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
 
     def _cut(self, row: list[int]) -> list[int]:
         """A completion without the padding after its end."""
-        eos = self.automaton.eos_token_id
-        return row[: row.index(eos) + 1] if eos in row else row
+        return row[: self.automaton.end_of(row)]
 
     def _get_per_token_logps_and_entropies(
         self,
@@ -343,6 +367,9 @@ def judge_reward(
         smiles_of: a function that finds the SMILES of a prompt.
     """
 
+    if not 0 < near < math.inf:
+        raise ValueError(f"near: {near!r} is no length above 0; give one in Å")
+
     def judged(prompts: list[str], completion_ids: list[list[int]], **_others: Any) -> list[float]:
         texts = [automaton.text(_without_end(ids, automaton)) for ids in completion_ids]
         scores = judge.score([smiles_of(one) for one in prompts], texts)
@@ -355,10 +382,9 @@ def judge_reward(
 
 def _without_end(ids: Sequence[int], automaton: Automaton) -> list[int]:
     """The ids before the end of text, and the end itself if it is the tag that closes a conformer."""
-    end = automaton.eos_token_id
-    kept = list(takewhile(lambda one: one != end, ids))
-    is_tag = end == automaton.source.tokenizer.id_of("[/CONFORMER]")
-    return [*kept, end] if is_tag and len(kept) < len(ids) else kept
+    kept = list(ids[: automaton.end_of(ids)])
+    has_end = bool(kept) and kept[-1] == automaton.eos_token_id
+    return kept[:-1] if has_end and not automaton.ends_with_tag else kept
 
 
 def _valid_and_near(scores: Any, near: float) -> list[float]:

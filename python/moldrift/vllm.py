@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,13 @@ _log = logging.getLogger(__name__)
 #: The options of a request beside ``smiles`` and ``geometry``: of both automata, and of `GeometryAutomaton` alone.
 _OPTIONS = frozenset({"dialect", "encoding", "conformers", "opened"})
 _STRENGTH = frozenset({"bounds", "signs", "planes"})
+#: Whether the value of an option is right, and what it should be.
+_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "dialect": (lambda value: value is None or isinstance(value, str), "fixed or stripped"),
+    "conformers": (lambda value: type(value) is int and 1 <= value <= 1000, "1 to 1,000"),
+    "opened": (lambda value: isinstance(value, bool), "true or false"),
+    "geometry": (lambda value: isinstance(value, bool), "true or false"),
+}
 
 
 #: How many automata an engine keeps: of molecules with different options, and of skeletons. The one that was not asked for
@@ -87,6 +95,9 @@ class AutomatonLogitsProcessor(LogitsProcessor):
         if unknown := sorted(set(asked) - known):
             more = "" if asked.get("geometry") else "; bounds, signs and planes need geometry"
             raise ValueError(f"moldrift: {', '.join(unknown)} is no option of a request{more}")
+        for name, (is_right, needed) in _VALUES.items():
+            if name in asked and not is_right(asked[name]):
+                raise ValueError(f"moldrift: {name} is {asked[name]!r:.60}; give {needed}")
         try:
             if asked.get("geometry"):
                 strength = {name: asked[name] for name in _STRENGTH if name in asked}
@@ -139,7 +150,7 @@ class AutomatonLogitsProcessor(LogitsProcessor):
                 return None
             try:
                 return _Row(_lib.Request(self._constraint(asked)), output_ids)
-            except DriftError as error:
+            except (DriftError, TypeError, ValueError, OverflowError) as error:
                 # What only the tokenizer of the model shows. An error here would end the engine with all requests.
                 of = asked.get("smiles", asked.get("prompt"))
                 _log.error("moldrift: %s; the text of %r ends at once", error, of)

@@ -3,8 +3,8 @@
 use drift::sampling::{Candidates, Noise, Sampling, draw};
 use drift::{Error, Mask};
 use numpy::ndarray::ArrayView2;
-use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
+use pyo3::{PyErr, PyResult};
 
 use crate::errors::{Class, raised};
 use crate::rows::Rows;
@@ -37,7 +37,7 @@ fn list<'a>(mask: Mask<'a>, one: &'a mut [u32; 1], vocabulary: usize) -> Option<
     }
 }
 
-fn misfit() -> pyo3::PyErr {
+fn misfit() -> PyErr {
     PyValueError::new_err("logits processor: the logits do not fit the rows")
 }
 
@@ -51,15 +51,7 @@ impl Rows {
             let mask = self.mask(row);
             let mut one = [0];
             match list(mask, &mut one, vocabulary) {
-                Some([]) => {
-                    if let Some(problem) = self.rows[row].problem() {
-                        return Err(Class::Tokenizer.exception(problem));
-                    }
-                    let problem =
-                        format!("none of the model's {vocabulary} tokens is one that row {row} may write");
-                    let error = Error::input("logits processor", problem, "give the tokenizer of the model");
-                    return Err(Class::Tokenizer.of()(error));
-                }
+                Some([]) => return Err(self.no_token(row, vocabulary)),
                 Some(ids) => {
                     legal.rows.push(at as i64);
                     legal.kept.extend(ids.iter().map(place));
@@ -74,16 +66,28 @@ impl Rows {
         Ok(legal)
     }
 
-    /// Returns the lists of all rows; `None` if a row has no list.
-    pub(crate) fn lists(&self, vocabulary: usize) -> Option<Vec<Vec<u32>>> {
-        let list = |row: &usize| Some(list(self.mask(*row), &mut [0], vocabulary)?.to_vec());
-        self.active.iter().map(list).collect()
+    /// Returns why a row may write no token of the model.
+    fn no_token(&self, row: usize, vocabulary: usize) -> PyErr {
+        if let Some(problem) = self.rows[row].problem() {
+            return Class::Tokenizer.exception(problem);
+        }
+        let problem = format!("none of the model's {vocabulary} tokens is one that row {row} may write");
+        Class::Tokenizer.of()(Error::input("logits processor", problem, "give the tokenizer of the model"))
+    }
+
+    /// Returns the lists of all rows, none of which is empty; `None` if a row has no list.
+    pub(crate) fn lists(&self, vocabulary: usize) -> PyResult<Option<Vec<Vec<u32>>>> {
+        let list = |row: &usize| match list(self.mask(*row), &mut [0], vocabulary) {
+            Some([]) => Some(Err(self.no_token(*row, vocabulary))),
+            ids => Some(Ok(ids?.to_vec())),
+        };
+        self.active.iter().map(list).collect::<Option<PyResult<_>>>().transpose()
     }
 
     /// Returns all ids that any row lists, sorted, and for each row the indices of its ids among them, as flat indices of `[active,
     /// union]`. `None` if a row has no list.
-    pub(crate) fn union_of_lists(&self, vocabulary: usize) -> Option<(Vec<i64>, Vec<i64>)> {
-        let lists = self.lists(vocabulary)?;
+    pub(crate) fn union_of_lists(&self, vocabulary: usize) -> PyResult<Option<(Vec<i64>, Vec<i64>)>> {
+        let Some(lists) = self.lists(vocabulary)? else { return Ok(None) };
         let mut union = lists.concat();
         union.sort_unstable();
         union.dedup();
@@ -95,7 +99,7 @@ impl Rows {
                 places.push((at * union.len() + column) as i64);
             }
         }
-        Some((union.into_iter().map(i64::from).collect(), places))
+        Ok(Some((union.into_iter().map(i64::from).collect(), places)))
     }
 
     /// Draws a token for each row: from the kept logits, and for rows without a list from all of their logits.

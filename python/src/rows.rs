@@ -304,23 +304,24 @@ impl Rows {
         &self,
         py: Python<'py>,
         vocabulary: usize,
-    ) -> Option<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
-        let (ids, places) = self.union_of_lists(vocabulary)?;
-        Some((PyArray1::from_vec(py, ids), PyArray1::from_vec(py, places)))
+    ) -> PyResult<Option<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)>> {
+        let union = self.union_of_lists(vocabulary)?;
+        Ok(union.map(|(ids, places)| (PyArray1::from_vec(py, ids), PyArray1::from_vec(py, places))))
     }
 
     /// Returns the sorted legal ids of each row, `[active, longest list]`, and their numbers, `[active]`. Shorter lists are padded with
     /// their last id. None if a row has no list.
-    fn listed<'py>(&self, py: Python<'py>, vocabulary: usize) -> Option<PaddedIds<'py>> {
-        let lists = self.lists(vocabulary)?;
-        let longest = lists.iter().map(|list| list.len()).max()?;
+    fn listed<'py>(&self, py: Python<'py>, vocabulary: usize) -> PyResult<Option<PaddedIds<'py>>> {
+        let lists = self.lists(vocabulary)?.filter(|lists| !lists.is_empty());
+        let Some(lists) = lists else { return Ok(None) };
+        let longest = lists.iter().map(|list| list.len()).max().unwrap_or(0);
         let at = |(row, column): (usize, usize)| {
             let list = &lists[row];
             list.get(column).or(list.last()).map_or(0, |id| i64::from(*id))
         };
         let ids = Array2::from_shape_fn((lists.len(), longest), at);
         let counts = PyArray1::from_iter(py, lists.iter().map(|list| list.len() as i64));
-        Some((ids.to_pyarray(py), counts))
+        Ok(Some((ids.to_pyarray(py), counts)))
     }
 
     /// Draws a token for each row, `[active]`; the most likely one without a sampler. `kept` has the logits at the indices that

@@ -103,6 +103,12 @@ impl Tokenizer {
         self.inner.prompt_ids(prompt).map_err(raised)
     }
 
+    /// Returns the ids of a prompt, if they are not those of its text alone, because a token crosses its end. `begun` is the part of the
+    /// answer's first tag that the prompt lacks.
+    fn prompt_ids_apart(&self, prompt: &str, begun: &str) -> PyResult<Option<Vec<u32>>> {
+        self.inner.prompt_ids_apart(prompt, begun).map_err(raised)
+    }
+
     /// Returns the ids of a text, without special tokens around it.
     fn ids(&self, text: &str) -> PyResult<Vec<u32>> {
         self.inner.ids(text).map_err(raised)

@@ -130,6 +130,11 @@ def test_a_forbidden_token_ends_that_text_alone(plugin: ModuleType, caplog: pyte
         ({"skeleton": {"schema": "drift.skeleton/1"}, "prompt": SALT}, "skeleton"),
         ({"skeleton": "crystal-text", "prompt": {"smiles": "C"}}, "formula"),
         ({"skeleton": "crystal-text", "prompt": SALT, "geometry": True}, "geometry is no option"),
+        ({"smiles": "CO", "conformers": [1, 2]}, "conformers is [1, 2]"),
+        ({"smiles": "CO", "conformers": True}, "conformers is True"),
+        ({"smiles": "CO", "opened": "yes"}, "opened is 'yes'"),
+        ({"smiles": "CO", "geometry": "false"}, "geometry is 'false'"),
+        ({"smiles": "CO", "dialect": 3}, "dialect is 3"),
     ],
 )
 def test_requests_are_refused_with_their_reason(plugin: ModuleType, asked: object, cause: str) -> None:

@@ -1,0 +1,160 @@
+"""What was answered wrongly without a word: each input gives a right answer, or is refused."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from generation import REPOSITORY
+
+import moldrift
+from moldrift.text_rows import records
+
+UNTAGGED = REPOSITORY / "tests/fixtures/tokenizers/llama-2-like-untagged"
+METHANOL = "[C]<0.0000,0.0000,0.0000>[O]<1.4000,0.0000,0.0000>"
+TAGGED = f"[CONFORMER]{METHANOL}[/CONFORMER]"
+
+
+def test_grammars_say_which_prompts_share_a_token_with_the_answer() -> None:
+    automaton = moldrift.Automaton(UNTAGGED, eos_token_id=0)
+    [line] = moldrift.export_grammar(automaton, "CC=O")
+    assert line["prompt_ids"] == automaton.source.tokenizer.prompt_ids("[SMILES]CC=O[/SMILES]")
+    assert "prompt_ids" not in moldrift.export_grammar("qwen-like", "CC=O")[0]
+
+
+@pytest.mark.parametrize("options", [{"encoding": "stripped"}, {"conformers": 2}, {"opened": True}])
+def test_an_automaton_has_its_own_options(options: dict[str, Any]) -> None:
+    with pytest.raises(moldrift.DriftError, match="leave these options out"):
+        moldrift.export_grammar(moldrift.Automaton("qwen-like"), "CO", **options)
+
+
+def test_a_text_of_several_conformers_ends_with_the_last_tag() -> None:
+    tag = moldrift.Automaton("qwen-like").source.tokenizer.id_of("[/CONFORMER]")
+    one, two = (moldrift.Automaton("qwen-like", eos_token_id=tag, conformers=n) for n in (1, 2))
+    ids = one.source.tokenizer.answer_ids(TAGGED)
+    assert one.end_of(ids * 3) == len(ids)
+    assert two.end_of(ids * 3) == 2 * len(ids)
+    assert two.end_of(ids) == len(ids)
+    plain = moldrift.Automaton("qwen-like")
+    assert not plain.ends_with_tag
+    assert plain.end_of([*ids, plain.eos_token_id, 3]) == len(ids) + 1
+
+
+def test_molecules_may_come_again() -> None:
+    found = records(["a", "b", "c"], ["CO", "CO", "CC"])
+    assert [(one["smiles"], one["generation"]) for one in found] == [("CO", 0), ("CO", 1), ("CC", 0)]
+
+
+def test_data_frames_hold_records() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"smiles": ["CO", "CO"], "text": [TAGGED, "x"]})
+    for given in (frame, {"plain": frame}):
+        with pytest.raises(moldrift.DriftError, match="leave smiles out"):
+            moldrift.audit(given, smiles="CO")
+    report = moldrift.audit({"plain": frame, "grammar": frame[:1]})
+    assert [(run["lp"], run["samples"], run["passed"]) for run in report["runs"]] == [
+        ("plain", 2, 1),
+        ("grammar", 1, 1),
+    ]
+
+
+class _Calls:
+    """A pickle that calls a function of the system, by a dotted name of a module that is allowed."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.named = f"c{module}\n{name}\n(tR.".encode()
+
+
+@pytest.mark.parametrize(("module", "name"), [("collections", "_sys.getrecursionlimit"), ("os", "getcwd")])
+def test_pickles_name_no_functions(tmp_path: Path, module: str, name: str) -> None:
+    path = tmp_path / "generation_results.pickle"
+    path.write_bytes(_Calls(module, name).named)
+    with pytest.raises(moldrift.DriftError, match="no pickle of generated molecules"):
+        moldrift.read_generations(path)
+    path.write_bytes(pickle.dumps({"CO": []}))
+    assert moldrift.read_generations(path) == ([], [])
+
+
+def test_completions_need_all_conformers() -> None:
+    references = {"CO": METHANOL}
+    several = TAGGED * 3
+    scores = moldrift.Judge(references, within_texts=True).score("CO", [several])
+    with pytest.raises(moldrift.DriftError, match='conformers="all"'):
+        scores.completions()
+    scores = moldrift.Judge(references, within_texts=True, conformers="all").score("CO", [several])
+    assert [len(one) for one in scores.completions()] == [3]
+
+
+def test_arguments_of_another_kind_are_refused() -> None:
+    templates = moldrift.PositionTemplates("qwen-like", "generic")
+    automaton = moldrift.Automaton("qwen-like")
+    for make, expected in (
+        (lambda: moldrift.Automaton("qwen-like", conformers=[1, 2]), "conformers: "),  # type: ignore[arg-type]
+        (lambda: moldrift.Automaton("qwen-like", 3), "dialect: "),  # type: ignore[arg-type]
+        (lambda: moldrift.Automaton("qwen-like", opened="yes"), "opened: "),  # type: ignore[arg-type]
+        (lambda: moldrift.Sampling(seed=2**64), "seed: "),
+        (lambda: moldrift.Sampling(temperature="0.7"), "temperature: "),  # type: ignore[arg-type]
+        (lambda: templates.constraint(7), "7: is no text"),  # type: ignore[arg-type]
+        (lambda: automaton.logits_processor(["CO"], first_prompt=-1), "first_prompt: "),
+        (lambda: moldrift.Judge(reward={"valid": "x"}), "reward valid: "),  # type: ignore[dict-item]
+        (lambda: moldrift.Judge(duplicates="x"), "duplicates: "),  # type: ignore[arg-type]
+        (lambda: moldrift.Judge({5: METHANOL}), "5: is no text"),  # type: ignore[dict-item]
+    ):
+        with pytest.raises(moldrift.DriftError) as error:
+            make()
+        assert str(error.value).startswith(expected), error.value
+
+
+def test_one_molecule_is_no_list_of_letters(tmp_path: Path) -> None:
+    path = tmp_path / "references.jsonl"
+    path.write_text(
+        f'{{"smiles":"CO","text":"{METHANOL}"}}\n{{"smiles":"C","text":"[C]<0.0000,0.0000,0.0000>"}}\n'
+    )
+    assert moldrift.Judge(path, molecules="CO").molecules == {"CO": 1}
+
+
+def test_rows_that_may_write_nothing_are_refused() -> None:
+    automaton = moldrift.Automaton("qwen-like")
+    rows = automaton.logits_processor(["CO"]).rows
+    # A model with fewer tokens than the text begins with.
+    for ask in (rows.places, rows.listed, rows.union):
+        with pytest.raises(moldrift.TokenizerRefused, match="give the tokenizer of the model"):
+            ask(3)
+
+
+def test_a_tokenizer_by_name_has_the_files_of_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    snapshot = tmp_path / "models--some--bins/snapshots" / ("0" * 40)
+    snapshot.mkdir(parents=True)
+    for file in (REPOSITORY / "eval/small-bins").iterdir():
+        (snapshot / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "models--some--bins/refs").mkdir()
+    (tmp_path / "models--some--bins/refs/main").write_text("0" * 40)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(snapshot)
+    tokenizer.name_or_path = "some/bins"
+    own = moldrift.Automaton(snapshot)
+    found = moldrift.Automaton(tokenizer)
+    assert (found.dialect, found.eos_token_id) == (own.dialect, own.eos_token_id)
+    assert found.dialect.startswith("binned")
+
+
+def test_nearness_is_a_length() -> None:
+    trl = pytest.importorskip("trl")
+    assert trl is not None
+    from moldrift.trl import judge_reward
+
+    for near in (0.0, -0.75, float("inf")):
+        with pytest.raises(ValueError, match="near: "):
+            judge_reward(SimpleNamespace(), moldrift.Automaton("qwen-like"), near=near)
+
+
+def test_references_of_arrays_are_still_taken() -> None:
+    points = np.array([[0.0, 0.0, 0.0], [1.4, 0.0, 0.0]])
+    assert moldrift.Judge({"CO": points}).molecules == {"CO": 1}
