@@ -19,10 +19,12 @@ __all__ = [
     "is_text",
     "json_text",
     "named_fields",
+    "number",
     "numbers",
     "prefix_of",
     "smiles_text",
     "token_ids",
+    "truth",
     "whole_numbers",
 ]
 
@@ -130,6 +132,29 @@ def numbers(place: str, given: Any, needed: str) -> list[float]:
         return [float(one) for one in _several(given)]
     except (TypeError, ValueError):
         raise DriftError(f"{place}: {given!r:.60} is no number; give {needed}") from None
+
+
+def number(place: str, given: Any, needed: str) -> float:
+    """One number.
+
+    Raises:
+        DriftError: if it is none, or several.
+    """
+    several = [] if isinstance(given, str | bytes) else numbers(place, given, needed)
+    if len(several) != 1:
+        raise DriftError(f"{place}: {given!r:.60} is no number; give {needed}")
+    return several[0]
+
+
+def truth(place: str, given: Any) -> bool:
+    """One of the two truth values; NumPy's count as such.
+
+    Raises:
+        DriftError: if it is anything else.
+    """
+    if not isinstance(given, bool | np.bool_):
+        raise DriftError(f"{place}: {given!r:.60} is neither True nor False; give one of them")
+    return bool(given)
 
 
 def _several(given: Any) -> list[Any]:

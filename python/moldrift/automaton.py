@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import moldrift._lib as _lib
 import moldrift.sources as sources
-from moldrift.arguments import prefix_of, smiles_text, token_ids, whole_numbers
+from moldrift.arguments import prefix_of, smiles_text, token_ids, truth, whole_numbers
 from moldrift.errors import DriftError
 from moldrift.sampling import Sampling
 
@@ -72,9 +72,7 @@ class Automaton:
         several = whole_numbers("conformers", conformers, "1 to 1,000")
         if len(several) != 1 or not 1 <= several[0] <= 1000:
             raise DriftError(f"conformers: {conformers} are not in a text; give 1 to 1,000")
-        if not isinstance(opened, bool):
-            raise DriftError(f"opened: {opened!r:.60} is neither True nor False; give one of them")
-        self.conformers, self.opened = several[0], opened
+        self.conformers, self.opened = several[0], truth("opened", opened)
         self.source = sources.read(tokenizer, eos_token_id)
         given = dialect if encoding is None else sources.encoding_name(encoding)
         if given is not None and not isinstance(given, str):
@@ -86,7 +84,7 @@ class Automaton:
             self.dialect,
             self.source.eos,
             conformers=self.conformers,
-            opened=opened,
+            opened=self.opened,
             **self._strength(),
         )
 
@@ -296,7 +294,8 @@ class GeometryAutomaton(Automaton):
         planes: bool = True,
         **options: Any,
     ) -> None:
-        self.bounds, self.signs, self.planes = float(bounds), bool(signs), bool(planes)
+        self.bounds = float(bounds)
+        self.signs, self.planes = truth("signs", signs), truth("planes", planes)
         super().__init__(tokenizer, dialect, **options)
 
     def _strength(self) -> dict[str, Any]:

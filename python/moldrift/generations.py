@@ -29,12 +29,14 @@ _KNOWN = {
     "rdkit.Chem.rdchem": ("Mol", "RWMol"),
     "rdkit.Chem": ("Mol", "RWMol"),
     "rdkit.Chem.PropertyMol": ("PropertyMol",),
-    "collections": ("OrderedDict", "defaultdict"),
-    "builtins": ("dict", "list", "set", "tuple"),
+    "collections": ("Counter", "OrderedDict", "defaultdict"),
+    "builtins": ("dict", "float", "int", "list", "set", "tuple"),
     "copyreg": ("_reconstructor",),
     "numpy": ("dtype", "ndarray"),
     "numpy.core.multiarray": ("_reconstruct", "scalar"),
     "numpy._core.multiarray": ("_reconstruct", "scalar"),
+    "numpy.core.numeric": ("_frombuffer",),
+    "numpy._core.numeric": ("_frombuffer",),
 }
 
 

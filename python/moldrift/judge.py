@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 import moldrift._lib as _lib
-from moldrift.arguments import is_text, named_fields, numbers, smiles_text, whole_numbers
+from moldrift.arguments import is_text, named_fields, number, numbers, smiles_text, whole_numbers
 from moldrift.errors import DriftError
 from moldrift.reports import Isotopes, OpenStereo, Path, Paths, Progress, _paths, _reading, _smiles, _watched
 from moldrift.scores import Scores
@@ -116,10 +116,10 @@ class Judge:
             "at": whole_numbers("at", at, "numbers of texts"),
             "clusters": numbers("clusters", clusters, angstrom),
             "within_texts": within_texts,
-            "duplicates": _number("duplicates", duplicates, "a length in Å"),
+            "duplicates": number("duplicates", duplicates, "a length in Å"),
             "conformers": conformers,
             "reward": [
-                (str(part), _number(f"reward {part}", weight, "the weight of the part"))
+                (str(part), number(f"reward {part}", weight, "the weight of the part"))
                 for part, weight in (reward or {}).items()
             ],
             "max_atoms": max_atoms,
@@ -243,13 +243,6 @@ class Judge:
                 self._judge.add_conformers(smiles, *_of_rdkit(smiles, one))
             else:
                 self._judge.add_conformers(smiles, None, _of_array(smiles, one))
-
-
-def _number(place: str, given: Any, needed: str) -> float:
-    several = numbers(place, given, needed)
-    if len(several) != 1:
-        raise DriftError(f"{place}: {given!r:.60} is no number; give {needed}")
-    return several[0]
 
 
 def _over(values: Floats) -> dict[str, float] | None:

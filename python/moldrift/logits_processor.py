@@ -79,9 +79,9 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         self.source = source
         self.sampling = sampling
         several = whole_numbers("first_prompt", first_prompt, "0 or more")
-        if len(several) != 1 or several[0] < 0:
+        if len(several) != 1 or not 0 <= several[0] < 2**63:
             raise DriftError(f"first_prompt: {first_prompt!r:.60} is no number of a prompt; give 0 or more")
-        prompts = list(range(first_prompt, first_prompt + len(constraints)))
+        prompts = list(range(several[0], several[0] + len(constraints)))
         sampler = sampling.sampler() if sampling is not None else None
         self.rows = _lib.Rows(constraints, prompts, list(source.ends), sampler)
         self.forward_passes = 0

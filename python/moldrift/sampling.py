@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import moldrift._lib as _lib
-from moldrift.arguments import whole_numbers
+from moldrift.arguments import number, whole_numbers
 from moldrift.errors import DriftError
 
 
@@ -36,16 +36,19 @@ class Sampling:
 
     def __post_init__(self) -> None:
         for name, value in (("top_k", self.top_k), ("seed", self.seed)):
-            several = [] if value is None else whole_numbers(name, value, "0 or more")
-            if value is not None and (len(several) != 1 or not 0 <= several[0] < 2**64):
+            if value is None:
+                continue
+            several = whole_numbers(name, value, "0 or more")
+            if len(several) != 1 or not 0 <= several[0] < 2**64:
                 raise DriftError(f"{name}: {value!r:.60} is not from 0 to 2^64 - 1; give such a number")
+            object.__setattr__(self, name, several[0])
         for name, setting in (
             ("temperature", self.temperature),
             ("top_p", self.top_p),
             ("min_p", self.min_p),
         ):
-            if setting is not None and not isinstance(setting, int | float):
-                raise DriftError(f"{name}: {setting!r:.60} is no number; give one, or None")
+            if setting is not None:
+                object.__setattr__(self, name, number(name, setting, "a number, or None"))
 
     @classmethod
     def preset(cls, name: str, seed: int = 0) -> Sampling:

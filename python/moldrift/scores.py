@@ -161,7 +161,8 @@ class Scores:
         """The texts, each with the arrays of its conformers, for rewards of whole completions (`moldrift.rewards`).
 
         Raises:
-            DriftError: if the judge did not compare the conformers of a text with one another.
+            DriftError: if the judge did not compare the conformers of a text with one another, or read only the first
+                of several.
         """
         if len(self) and not self.within:
             raise DriftError('within_texts: is off; give Judge within_texts=True, and conformers="all"')

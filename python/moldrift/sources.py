@@ -64,7 +64,8 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
             tokenizer.
         eos_token_id: the id that ends a text; of a list the first id is written. By default it comes from
             ``generation_config.json``, else ``config.json``, else ``tokenizer_config.json`` or the tokenizer
-            object; else it is a token like ``<|endoftext|>``.
+            object; else it is a token like ``<|endoftext|>``. The files are those of the folder that an object was
+            loaded from, by path or by name; an object whose end of text was changed since knows better.
 
     Raises:
         TokenizerRefused: if it is not a tokenizer, or no token is known to end a text.
@@ -80,6 +81,8 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
             getattr(tokenizer, name, None) for name in ("eos_token_id", "bos_token_id", "pad_token_id")
         ]
         config = None
+        if _is_changed(read_one, folder, specials[0]) and eos_token_id is None:
+            eos_token_id = specials[0]
     ends = _ids(eos_token_id)
     if eos_token_id is not None and not ends:
         raise DriftError("eos_token_id: names no token; give an id, or leave it out")
@@ -118,6 +121,14 @@ def _of_object(tokenizer: Any) -> tuple[_lib.Tokenizer, Path | None]:
         with contextlib.suppress(DriftError):
             path = os.fspath(_lib.Tokenizer.locate(path))
     return _lib.Tokenizer.from_json(name, text), Path(path) if os.path.isdir(path) else None
+
+
+def _is_changed(tokenizer: _lib.Tokenizer, folder: Path | None, eos: int | None) -> bool:
+    """Whether an object ends texts otherwise than the ``tokenizer_config.json`` that it was loaded from."""
+    if folder is None or eos is None:
+        return False
+    stated = _specials_of_config(tokenizer, _lib.Tokenizer.config_beside(str(folder)))[0]
+    return stated is not None and stated != eos
 
 
 def _json(folder: Path | None, name: str) -> dict[str, Any]:

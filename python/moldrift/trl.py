@@ -104,7 +104,9 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
     tokens, which scales the loss of a text.
 
     Not supported, with an error: tools, environments, images, conversational prompts, a rollout function of your own,
-    auxiliary losses of mixtures of experts, continuous batching, adapters on the head, FSDP and ZeRO 3. Not tested: more
+    auxiliary losses of mixtures of experts, continuous batching, adapters on the head, FSDP and ZeRO 3, TRL's fused loss
+    (``use_liger_kernel``), another temperature in ``generation_kwargs``, vLLM with a tokenizer of which a token crosses the
+    end of the prompt, and ``generate`` or vLLM for several conformers that each end with the end of text. Not tested: more
     than one process.
 
     Args:
@@ -142,11 +144,14 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
                 raise _refused(name)
         if others and len(others) > 8:
             raise ValueError("ConstrainedGRPOTrainer: give options behind args by name")
-        if rollout == "generate" and automaton.ends_with_tag and automaton.conformers > 1:
+        ends_early = rollout == "generate" or getattr(args, "use_vllm", False)
+        if ends_early and automaton.ends_with_tag and automaton.conformers > 1:
             raise ValueError(
-                "rollout: generate ends a text at its first [/CONFORMER]; give constrained_generate, or one conformer"
+                "automaton: generate and vLLM end a text at its first [/CONFORMER]; give constrained_generate, or one conformer"
             )
         _check_method()
+        # The molecules of prompts whose ids lack a part of the last tag.
+        self._smiles_by_ids: dict[tuple[int, ...], str] = {}
         self.automaton, self.smiles_of, self._rollout_by, self._grammar = (
             automaton,
             smiles_of,
@@ -225,6 +230,9 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
             own if ids is None else ids
             for own, ids in zip(alone, map(self._prompt_ids, prompts), strict=True)
         ]
+        for own, ids, one in zip(alone, prompt_ids, smiles, strict=True):
+            if ids is not own:
+                self._smiles_by_ids[tuple(ids)] = one
         batch = self.processing_class.pad({"input_ids": prompt_ids}, padding_side="left", return_tensors="pt")
         batch = {name: batch[name].to(self.accelerator.device) for name in ("input_ids", "attention_mask")}
         constraint = self.automaton.logits_processor(smiles)
@@ -275,6 +283,11 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
         log_probs = torch.cat([one[0] for one in found])
         return log_probs, torch.cat([one[1] for one in found]) if compute_entropy else None, None
 
+    def _smiles(self, prompt_ids: list[int]) -> str:
+        """The molecule of a prompt."""
+        known = self._smiles_by_ids.get(tuple(prompt_ids))
+        return self.smiles_of(self.automaton.text(prompt_ids)) if known is None else known
+
     def _scorer(
         self, ids: torch.Tensor, mask: torch.Tensor, kept: int, entropy: bool
     ) -> Callable[..., tuple[torch.Tensor, ...]]:
@@ -282,7 +295,7 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
         rows, masks = ids.tolist(), mask.bool().tolist()
         prompts = [_kept(row[:-kept], one[:-kept]) for row, one in zip(rows, masks, strict=True)]
         written = [_kept(row[-kept:], one[-kept:]) for row, one in zip(rows, masks, strict=True)]
-        legal = self.automaton.legal([self.smiles_of(self.automaton.text(one)) for one in prompts], written)
+        legal = self.automaton.legal([self._smiles(one) for one in prompts], written)
 
         def scored(states: torch.Tensor, head: Any) -> tuple[torch.Tensor, ...]:
             states = states[:, -kept - 1 : -1]

@@ -66,7 +66,8 @@ class _Calls:
     """A pickle that calls a function of the system, by a dotted name of a module that is allowed."""
 
     def __init__(self, module: str, name: str) -> None:
-        self.named = f"c{module}\n{name}\n(tR.".encode()
+        # Dotted names are resolved from protocol 4 on.
+        self.named = b"\x80\x04" + f"c{module}\n{name}\n(tR.".encode()
 
 
 @pytest.mark.parametrize(("module", "name"), [("collections", "_sys.getrecursionlimit"), ("os", "getcwd")])
@@ -97,6 +98,8 @@ def test_arguments_of_another_kind_are_refused() -> None:
         (lambda: moldrift.Automaton("qwen-like", 3), "dialect: "),  # type: ignore[arg-type]
         (lambda: moldrift.Automaton("qwen-like", opened="yes"), "opened: "),  # type: ignore[arg-type]
         (lambda: moldrift.Sampling(seed=2**64), "seed: "),
+        (lambda: moldrift.Sampling(seed=[3, 4]), "seed: "),  # type: ignore[arg-type]
+        (lambda: moldrift.GeometryAutomaton("qwen-like", signs="false"), "signs: "),  # type: ignore[arg-type]
         (lambda: moldrift.Sampling(temperature="0.7"), "temperature: "),  # type: ignore[arg-type]
         (lambda: templates.constraint(7), "7: is no text"),  # type: ignore[arg-type]
         (lambda: automaton.logits_processor(["CO"], first_prompt=-1), "first_prompt: "),
@@ -107,6 +110,15 @@ def test_arguments_of_another_kind_are_refused() -> None:
         with pytest.raises(moldrift.DriftError) as error:
             make()
         assert str(error.value).startswith(expected), error.value
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    plain = moldrift.Sampling(temperature=0.5, top_k=3, seed=2)
+    same = moldrift.Sampling(temperature=np.float32(0.5), top_k=np.int64(3), seed=np.array([2]))  # type: ignore[arg-type]
+    assert same == plain
+    assert same.sampler() is not None
+    opened = moldrift.Automaton("qwen-like", opened=np.True_)  # type: ignore[arg-type]
+    assert opened.opened is True
 
 
 def test_one_molecule_is_no_list_of_letters(tmp_path: Path) -> None:
@@ -120,6 +132,7 @@ def test_one_molecule_is_no_list_of_letters(tmp_path: Path) -> None:
 def test_rows_that_may_write_nothing_are_refused() -> None:
     automaton = moldrift.Automaton("qwen-like")
     rows = automaton.logits_processor(["CO"]).rows
+    rows.begin(1)
     # A model with fewer tokens than the text begins with.
     for ask in (rows.places, rows.listed, rows.union):
         with pytest.raises(moldrift.TokenizerRefused, match="give the tokenizer of the model"):
@@ -143,6 +156,9 @@ def test_a_tokenizer_by_name_has_the_files_of_its_folder(
     found = moldrift.Automaton(tokenizer)
     assert (found.dialect, found.eos_token_id) == (own.dialect, own.eos_token_id)
     assert found.dialect.startswith("binned")
+    # An object that was changed since knows better.
+    tokenizer.eos_token = "[/CONFORMER]"
+    assert moldrift.Automaton(tokenizer).eos_token_id == tokenizer.convert_tokens_to_ids("[/CONFORMER]")
 
 
 def test_nearness_is_a_length() -> None:

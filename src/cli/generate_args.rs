@@ -43,7 +43,7 @@ pub(super) struct ModelArgs {
     #[arg(long, value_name = "TOKENIZER")]
     pub tokenizer: Option<PathBuf>,
     /// How the model writes decimals [default: as its recipe or texts]
-    #[arg(long, value_name = "fixed|stripped", hide_possible_values = true, value_parser = choice(&DIALECTS))]
+    #[arg(long, conflicts_with = "encoding", value_name = "fixed|stripped", hide_possible_values = true, value_parser = choice(&DIALECTS))]
     pub dialect: Option<TrailingZeros>,
     #[command(flatten)]
     pub blocks: EncodingArgs,

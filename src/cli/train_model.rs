@@ -215,7 +215,10 @@ fn plan(args: Args, written: &WrittenForm, job: &Job) -> anyhow::Result<TrainPla
         frame: written.frame,
     };
     if augmentation.turned && augmentation.frame == Frame::FirstAtoms {
-        let problem = "turns conformers out of the frame of --frame first-atoms";
+        let problem = match args.frame {
+            Some(_) => "turns conformers out of the frame of --frame first-atoms",
+            None => "turns conformers out of the frame of the first atoms, in which --init was trained",
+        };
         return Err(Error::input("--turn", problem, "leave it out, or give --frame principal").into());
     }
     if !(0.0..=1.0).contains(&augmentation.noise_angstrom) {
@@ -251,7 +254,7 @@ struct WrittenForm {
 fn written(args: &Args) -> Result<WrittenForm, Error> {
     let asked = args.blocks.asked(args.dialect);
     let known = if asked.is_empty() { encoding_of_files(args)? } else { None };
-    let reading = known.map(|known| Reading::new(known).cutting(!known.is_decimal()));
+    let reading = known.map(|known| Reading::new(known).cutting(!Encoding::ALL.contains(&known)));
     let frame = match (args.frame, &args.init) {
         (Some(frame), _) => frame,
         (None, Some(init)) => {

@@ -104,7 +104,7 @@ pub fn mine_of(
     let mut counts = Counts::new(encoding);
     let summary = source.read(job, &mut |batch| {
         counts.add(&batch.conformers);
-        keys.as_mut().map_or(Ok(()), |keys| keys.add(&batch.conformers))?;
+        keys.as_mut().map_or(Ok(()), |keys| keys.add(&batch.conformers, |_| false))?;
         store.as_mut().map_or(Ok(()), |store| store.push(&batch.conformers))
     })?;
     let check = match (keys, list) {

@@ -333,11 +333,11 @@ fn outputs_that_cannot_be_written_are_refused_before_the_work() {
         ),
         (
             vec!["fit", "--corpus", "rows.jsonl", "--candidate", "<1,2,3>"],
-            "--candidate: `<1,2,3>` is not three numbers; give the content of a block: 0.0000,0.0000,0.0000",
+            "--candidate: `<1,2,3>` is not three numbers; give the content of a block of fixed: 0.0000,0.0000,0.0000",
         ),
         (
             vec!["fit", "--corpus", "rows.jsonl", "--candidate", "abc"],
-            "--candidate: `abc` is not three numbers; give the content of a block: 0.0000,0.0000,0.0000",
+            "--candidate: `abc` is not three numbers; give the content of a block of fixed: 0.0000,0.0000,0.0000",
         ),
     ] {
         assert_eq!(refused(&folder, &arguments), line);

@@ -452,9 +452,9 @@ fn what_cannot_work_is_refused_before_it_starts() {
     let options = Options::default();
     assert!(
         refusal(vec![4; 96], &options)
-            .contains("the prompt of molecule 2: has 96 tokens, the model's context 96")
+            .contains("the prompt of molecule 1: has 96 tokens, the model's context 96")
     );
-    assert!(refusal(vec![], &options).contains("the prompt of molecule 2: is empty"));
+    assert!(refusal(vec![], &options).contains("the prompt of molecule 1: is empty"));
     assert!(refusal(vec![4, 61], &options).contains("contains token 61"));
     assert!(refusal(vec![4], &Options { batch: 0, ..options.clone() }).contains("‘batch’"));
     // A prompt that just fits may write what is left of the context.

@@ -338,7 +338,7 @@ fn prompts_that_share_a_token_with_the_answer_are_stated_in_ids() {
     // The same texts by a skeleton.
     let folder = Folder::new();
     folder.file("prompts.jsonl", "{\"smiles\":\"CC=O\"}\n");
-    let line = "export-grammar --skeleton enriched-smiles --prompts prompts.jsonl";
+    let line = "export-grammar --format ebnf --skeleton enriched-smiles --prompts prompts.jsonl";
     let tokenizer = path.to_str().unwrap();
     let ran = folder.line(&format!("{line} --tokenizer {tokenizer}")).done();
     assert!(ran.stderr.contains("prompt_ids"), "{}", ran.stderr);

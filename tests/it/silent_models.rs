@@ -41,14 +41,21 @@ fn the_closing_tag_as_end_of_text_closes_each_conformer() {
     let tokenizer = Arc::new(drift::Tokenizer::load("qwen-like".as_ref()).unwrap());
     let id = |text: &str| tokenizer.vocabulary_id(text).unwrap();
     let (tag, end) = (id("[/CONFORMER]"), id("<|endoftext|>"));
-    let specials = Specials { eos: tag, ends: vec![end], others: Vec::new() };
-    let none = LogitProcessor::new(ProcessorKind::None, tokenizer.clone(), Encoding::FIXED, None, specials);
-    let none = none.unwrap().answering(AnswerForm { conformers: 2, opened: false });
-    let constraint = none.constraint("[C]<>").unwrap();
-    let mut state = constraint.start();
-    assert!(constraint.is_over(&state, end) && !constraint.is_over(&state, tag));
-    constraint.advance(&mut state, tag);
-    assert!(constraint.is_over(&state, tag));
+    // Alone it is not written; beside another end it is, and the token behind it ends the text.
+    for (eos, ends, written) in [(tag, vec![], 1), (tag, vec![end], 2), (end, vec![tag], 2)] {
+        let specials = Specials { eos, ends, others: Vec::new() };
+        let none =
+            LogitProcessor::new(ProcessorKind::None, tokenizer.clone(), Encoding::FIXED, None, specials);
+        let none = none.unwrap().answering(AnswerForm { conformers: 2, opened: false });
+        let constraint = none.constraint("[C]<>").unwrap();
+        let mut state = constraint.start();
+        assert_eq!(constraint.is_over(&state, end), written == 2);
+        for _ in 0..written {
+            assert!(!constraint.is_over(&state, tag));
+            constraint.advance(&mut state, tag);
+        }
+        assert!(constraint.is_over(&state, tag));
+    }
 }
 
 #[test]
@@ -84,7 +91,8 @@ fn training_goes_on_as_its_checkpoint_writes() {
     let text = "[CH3]<0.0000,0.0000,0.0000>[OH]<1.4000,0.0000,0.0000>";
     folder
         .file("corpus.jsonl", format!("{{\"smiles\":\"CO\",\"text\":\"{text}\"}}\n").repeat(3) + "{}\n{}\n");
-    // What an earlier model left in the folder.
+    // What an earlier model left in the folder, and what the user keeps there.
+    folder.file("out/model-best.safetensors", "mine");
     folder.file("out/model.safetensors.index.json", "{\"weight_map\":{}}");
     folder.file("out/model-00001-of-00001.safetensors", "old");
     let line = "train-model --init model --corpus corpus.jsonl --steps 1 --warmup 0 --batch-tokens 64 -o out";
@@ -100,6 +108,7 @@ fn training_goes_on_as_its_checkpoint_writes() {
     );
     let left: Vec<String> = folder.listing().keys().map(|path| path.display().to_string()).collect();
     assert!(left.iter().all(|name| !name.contains("index") && !name.contains("00001")), "{left:?}");
+    assert_eq!(folder.read("out/model-best.safetensors"), b"mine");
 }
 
 #[test]
@@ -139,4 +148,22 @@ fn merged_shards_have_the_floor_of_a_single_run() {
     let floor = |name: &str| rows(&folder.read(name)).remove(0)["runs"][0]["floor"].clone();
     assert!(floor("whole.jsonl").is_object());
     assert_eq!(floor("whole.jsonl")["bytes"], floor("merged.jsonl")["bytes"]);
+}
+
+/// The tag ends texts beside another token: a text that lacks it stays without.
+#[test]
+fn no_tag_is_added_that_nobody_wrote() {
+    let folder = folder();
+    let tokens: Value = serde_json::from_slice(&folder.read("model/tokenizer.json")).unwrap();
+    let added = tokens["added_tokens"].as_array().unwrap();
+    let tag = added.iter().find(|token| token["content"] == "[/CONFORMER]").unwrap()["id"].clone();
+    let texts = |ends: String| {
+        folder.file("model/generation_config.json", format!("{{\"eos_token_id\":{ends}}}"));
+        let lines = generated(&folder, "--lp none,automaton --max-new-tokens 60");
+        lines.iter().map(|line| line["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let alone = texts("1542".to_owned());
+    assert!(alone.iter().all(|text| text.matches("[/CONFORMER]").count() == 1), "{alone:?}");
+    assert_eq!(texts(format!("[1542,{tag}]")), alone);
+    assert_eq!(texts(format!("[{tag},1542]")), alone);
 }

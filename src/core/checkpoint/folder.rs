@@ -70,7 +70,15 @@ pub(crate) fn is_model_file(name: &str) -> bool {
 
 /// Returns whether a name is that of a weights file or its index, in any layout in which models are written.
 pub fn is_weights_file(name: &str) -> bool {
-    name == INDEX || name == WEIGHTS || (name.starts_with("model-") && name.ends_with(".safetensors"))
+    name == INDEX || name == WEIGHTS || is_shard(name)
+}
+
+/// Returns whether a name is that of a shard: `model-00001-of-00002.safetensors`.
+fn is_shard(name: &str) -> bool {
+    let numbers = name.strip_prefix("model-").and_then(|rest| rest.strip_suffix(".safetensors"));
+    numbers.and_then(|numbers| numbers.split_once("-of-")).is_some_and(|(number, all)| {
+        [number, all].iter().all(|part| part.len() == 5 && part.bytes().all(|byte| byte.is_ascii_digit()))
+    })
 }
 
 /// The folder of a model; it need not exist.

@@ -229,9 +229,9 @@ impl LogitProcessor {
         let eos = self.eos;
         Ok(match &self.way {
             Strategy::None => {
-                let ends_conformers = self.tokenizer.vocabulary_id(CONFORMER_CLOSE) == Some(eos);
-                let texts = if ends_conformers { self.form.conformers as u32 } else { 1 };
-                Arc::new(NoConstraint { ends: self.ends.clone(), texts })
+                let ends = self.ends.clone();
+                let tag = self.tokenizer.vocabulary_id(CONFORMER_CLOSE).filter(|tag| ends.contains(tag));
+                Arc::new(NoConstraint { ends, tag, conformers: self.form.conformers as u32 })
             }
             Strategy::Position(sets, placeholder) => {
                 let template = self.template(sets, placeholder, skeleton)?;
@@ -269,10 +269,12 @@ fn needed(placeholder: Option<&Placeholder>, kind: ProcessorKind, encoding: Enco
 
 /// No processor.
 struct NoConstraint {
-    /// The tokens that end a text, EOS first.
+    /// The tokens that end a text.
     ends: Arc<[u32]>,
-    /// How many EOS a text has: as many as conformers, if it is the tag that closes each of them.
-    texts: u32,
+    /// The tag that closes a conformer, if it is one of them.
+    tag: Option<u32>,
+    /// How many conformers a text has.
+    conformers: u32,
 }
 
 impl Constraint for NoConstraint {
@@ -286,14 +288,24 @@ impl Constraint for NoConstraint {
 
     fn advance(&self, state: &mut State, token: u32) {
         state.at += 1;
-        state.inner += u32::from(token == self.ends[0]);
+        state.inner += u32::from(Some(token) == self.tag);
     }
 
     fn is_over(&self, state: &State, token: u32) -> bool {
-        if token == self.ends[0] { state.inner + 1 >= self.texts } else { self.ends.contains(&token) }
+        match self.tag {
+            // Beside other ends the tag is written, so that the text tells whether it was there; the next token ends the text.
+            Some(tag) if self.ends.len() > 1 => {
+                state.inner >= self.conformers || (token != tag && self.ends.contains(&token))
+            }
+            Some(tag) => token == tag && state.inner + 1 >= self.conformers,
+            None => self.ends.contains(&token),
+        }
     }
 
     fn device_rule(&self) -> DeviceRule<'_> {
-        if self.texts == 1 { DeviceRule::Any { ends: &self.ends } } else { DeviceRule::Host }
+        match self.tag {
+            Some(_) if self.ends.len() > 1 || self.conformers > 1 => DeviceRule::Host,
+            _ => DeviceRule::Any { ends: &self.ends },
+        }
     }
 }

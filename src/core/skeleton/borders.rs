@@ -14,6 +14,8 @@ pub(super) enum Lead {
     Text(Box<str>, Option<BTreeSet<u8>>),
     /// With one of these bytes.
     Bytes(BTreeSet<u8>),
+    /// With one of these words.
+    Words(BTreeSet<Box<str>>),
     /// With text that only the prompt knows.
     Unknown,
     /// With exactly this text, behind which it ends; may be empty.
@@ -172,6 +174,10 @@ impl Borders<'_> {
                 let piece = Lead::Bytes(SMILES_BYTES.iter().copied().collect());
                 [vec![piece], self.leads(rest, after)].concat()
             }
+            Part::Item { items, text: ItemText::Word } if self.items.is_some() => {
+                let words = self.items.into_iter().flat_map(|all| &all[*items].words);
+                vec![Lead::Words(words.cloned().collect())]
+            }
             Part::Item { items, text: ItemText::Word | ItemText::Sum | ItemText::Reduced } => {
                 vec![Lead::Bytes(self.initials(*items))]
             }
@@ -194,6 +200,11 @@ impl Borders<'_> {
     }
 }
 
+/// Returns the bytes with which words begin.
+fn initials(words: &BTreeSet<Box<str>>) -> BTreeSet<u8> {
+    words.iter().filter_map(|word| word.bytes().next()).collect()
+}
+
 fn capitals() -> BTreeSet<u8> {
     (b'A'..=b'Z').collect()
 }
@@ -206,6 +217,7 @@ fn check_slot(skeleton: &Skeleton, slot: usize, behind: &[Lead]) -> Result<(), S
         let first = match lead {
             Lead::End(text) | Lead::Text(text, _) => text.bytes().next().into_iter().collect(),
             Lead::Bytes(bytes) => bytes.clone(),
+            Lead::Words(words) => initials(words),
             Lead::Unknown => (0..=255).collect(),
         };
         if let Some(byte) = first.intersection(&continuations).next() {
@@ -224,6 +236,7 @@ fn first_bytes(leads: &[Lead]) -> Option<BTreeSet<u8>> {
         match lead {
             Lead::Text(text, _) => all.extend(text.bytes().next()),
             Lead::Bytes(bytes) => all.extend(bytes),
+            Lead::Words(words) => all.extend(initials(words)),
             Lead::Unknown | Lead::End(_) => return None,
         }
     }
@@ -236,6 +249,11 @@ impl Lead {
         match self {
             Lead::Text(lead, _) => text.starts_with(&**lead),
             Lead::Bytes(bytes) => text.bytes().next().is_some_and(|byte| bytes.contains(&byte)),
+            // A wrong word is a word, too.
+            Lead::Words(words) => {
+                let first = text.bytes().next();
+                first.is_some_and(|byte| byte.is_ascii_uppercase() || initials(words).contains(&byte))
+            }
             Lead::Unknown => false,
             // Empty lines are no item; a space may begin one.
             Lead::End(end) => text == &**end || (text.starts_with('\n') && text.trim().is_empty()),
@@ -249,6 +267,13 @@ impl Lead {
             (Lead::End(_), _) | (_, Lead::End(_)) => false,
             (Lead::Unknown, _) | (_, Lead::Unknown) => true,
             (Lead::Bytes(a), Lead::Bytes(b)) => !a.is_disjoint(b),
+            (Lead::Words(words), Lead::Bytes(bytes)) | (Lead::Bytes(bytes), Lead::Words(words)) => {
+                !initials(words).is_disjoint(bytes)
+            }
+            (Lead::Words(a), Lead::Words(b)) => !initials(a).is_disjoint(&initials(b)),
+            (Lead::Words(words), Lead::Text(text, _)) | (Lead::Text(text, _), Lead::Words(words)) => {
+                words.iter().any(|word| word.starts_with(&**text) || text.starts_with(&**word))
+            }
             (Lead::Bytes(bytes), Lead::Text(text, _)) | (Lead::Text(text, _), Lead::Bytes(bytes)) => {
                 text.bytes().next().is_some_and(|byte| bytes.contains(&byte))
             }

@@ -126,6 +126,7 @@ fn neighbours(leads: &[Lead]) -> Neighbours {
         match lead {
             Lead::Text(text, _) | Lead::End(text) => _ = found.insert(text.bytes().next()),
             Lead::Bytes(bytes) => found.extend(bytes.iter().copied().map(Some)),
+            Lead::Words(words) => found.extend(words.iter().map(|word| word.bytes().next())),
             Lead::Unknown => return None,
         }
     }

@@ -320,12 +320,20 @@ impl<'a> Reader<'a> {
         let here = self.rest();
         // An earlier statement may have said how many there are.
         let [least, most] = self.stated[items].map_or_else(|| known.multiples(), |times| [times; 2]);
-        let digit = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
-        let ends_before_digit = matches!(rest.first(), Some(Part::Text(text)) if digit(text));
-        // Several multiples may have the same text, as a reduced formula has. A number does not end within its digits.
+        let next = match rest.first() {
+            Some(Part::Text(next)) => Some(&**next),
+            _ => None,
+        };
+        // What is stated may hold the first character of what follows it.
+        let end = next.and_then(|next| here.find(next));
+        // Several multiples may have the same text, as a reduced formula has.
         let found = (least..=most).find_map(|times| {
             let behind = here.strip_prefix(&*known.stated(text, times))?;
-            (ends_before_digit || !digit(behind)).then_some((times, here.len() - behind.len()))
+            let follows = match (end, next) {
+                (Some(_), Some(next)) => behind.starts_with(next),
+                _ => may_follow(behind, next),
+            };
+            follows.then_some((times, here.len() - behind.len()))
         });
         if let Some((times, length)) = found {
             if text != ItemText::Reduced {
@@ -341,7 +349,8 @@ impl<'a> Reader<'a> {
             ItemText::Count | ItemText::Units => FaultKind::Count,
             _ => FaultKind::Composition,
         };
-        let (until, one) = (self.until(0, rest, after), known.stated(text, least));
+        let until = end.unwrap_or_else(|| self.until(0, rest, after));
+        let one = known.stated(text, least);
         self.fault(kind, self.at, format!("`{}` stands where the prompt gives `{one}`", &here[..until]));
         self.at += until;
         Ok(())
@@ -390,5 +399,15 @@ impl<'a> Reader<'a> {
         rest.is_empty()
             || (!is_first || self.bound.skeleton.may_be_empty(each.items))
                 && after.iter().any(|lead| lead.begins(rest))
+    }
+}
+
+/// Returns whether a text may stand behind a number or a formula, if the fixed text `next` follows it.
+fn may_follow(behind: &str, next: Option<&str>) -> bool {
+    match (behind.chars().next(), next) {
+        (None, _) => true,
+        (Some(first), Some(next)) => next.starts_with(first),
+        // Nothing tells where it ends, but it does not end within its digits.
+        (Some(first), None) => !first.is_ascii_digit(),
     }
 }

@@ -66,6 +66,7 @@ pub use row_parts::{Cells, RowBytes, RowLayout, RowNeeds};
 pub(crate) use smiles_lines::MAX_SMILES_LINE_BYTES;
 pub use smiles_lines::{Rest, SmilesLine};
 pub(crate) use smiles_lines::{each_prompt, no_prompt, skipped_line};
+pub(crate) use smiles_order::written_in_texts;
 pub use smiles_order::{OpenStereo, SmilesSource};
 pub use source::Format;
 pub(crate) use source::is_tar;

@@ -310,6 +310,11 @@ fn asked(smiles: &str, notes: bool) -> (Arc<str>, Result<ParsedSmiles, Mismatch>
     }
 }
 
+/// Returns a SMILES as enriched texts write it, if it has a text.
+pub(crate) fn written_in_texts(smiles: &str) -> Option<String> {
+    text_of(smiles).ok()
+}
+
 /// Rewrites a SMILES as enriched texts write it: without redundant hydrogens and map numbers, and without the arrows of dative
 /// bonds.
 ///

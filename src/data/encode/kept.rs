@@ -7,10 +7,13 @@ use std::sync::Arc;
 use super::kind;
 use crate::corpus::{
     Batch, Conformer, Conformers, Files, Listing, ReadOptions, ReadSummary, SKIPPED_LISTED, SkippedRecord,
+    written_in_texts,
 };
 use crate::flaws::{DUPLICATE_ANGSTROM, FlawKind, JudgePass, KeyPass, PlaceCounter, RowPlace};
 use crate::parameter;
 use crate::shard::files::{FilesSummary, add_counts};
+use rayon::prelude::*;
+
 use drift_core::chem::{SameGraph, same_graph};
 use drift_core::text::skeleton;
 use drift_core::{Encoding, Error, Job, Result};
@@ -43,17 +46,21 @@ impl EncodedFiles<'_> {
     ) -> Result<FilesSummary> {
         let (mut drop, mut left_out) = (self.drop_pass(job)?, LeftOut::default());
         let encoding = self.options.reading.encoding;
-        let mut named = NamedTexts::default();
         let (mut places, mut skipped_by_reason) = (PlaceCounter::default(), BTreeMap::new());
         let mut summary = self.listing.read(self.files.clone(), self.options, job, &mut |batch| {
             for skipped in &batch.skipped {
                 *skipped_by_reason.entry(kind(&skipped.reason)).or_default() += 1;
             }
+            let problems = problems_of_names(&batch.conformers);
             let kept = match &mut drop {
-                None => KeptBatch { places: places.places(&batch), batch },
-                Some(drop) => drop.keep(batch, encoding, &mut left_out),
+                None => KeptBatch { places: places.places(&batch), batch }.named(
+                    problems,
+                    encoding,
+                    &mut left_out,
+                ),
+                Some(drop) => drop.keep(batch, problems, encoding, &mut left_out),
             };
-            each(named.keep(kept, encoding, &mut left_out))
+            each(kept)
         })?;
         if let Some(before) = drop.and_then(|drop| drop.before) {
             summary.refuse_if_changed(&before)?;
@@ -75,9 +82,10 @@ impl EncodedFiles<'_> {
             return Ok(Some(DropPass { kinds: self.drop.to_vec(), pass, before: None }));
         }
         let mut keys = KeyPass::new(encoding, DUPLICATE_ANGSTROM, self.drop);
-        let before = self
-            .listing
-            .read(self.files.clone(), self.options, job, &mut |batch| keys.add(&batch.conformers))?;
+        let before = self.listing.read(self.files.clone(), self.options, job, &mut |batch| {
+            let problems = problems_of_names(&batch.conformers);
+            keys.add(&batch.conformers, |at| problems[at].is_some())
+        })?;
         Ok(Some(DropPass { kinds: self.drop.to_vec(), pass: keys.finish(), before: Some(before) }))
     }
 }
@@ -128,39 +136,31 @@ impl LeftOut {
     }
 }
 
-/// Leaves out texts that are not the molecule of their SMILES: they would teach a model to write another molecule than it is asked for.
-#[derive(Default)]
-struct NamedTexts {
-    /// The molecule and the skeleton of the last text, and what is wrong with them. Conformers of a molecule follow one another.
-    last: Option<(Arc<str>, Arc<str>, Option<&'static str>)>,
+/// How many conformers one thread compares with their SMILES at a time.
+const CHUNK: usize = 256;
+
+/// Returns why texts are not the molecules of their SMILES, which would teach a model to write another molecule than it is asked for;
+/// `None` for those that are.
+fn problems_of_names(conformers: &[Conformer]) -> Vec<Option<String>> {
+    let chunks = conformers.par_chunks(CHUNK);
+    chunks
+        .flat_map_iter(|chunk| {
+            let mut names = TextNames::default();
+            chunk.iter().map(move |one| names.problem(one)).collect::<Vec<_>>()
+        })
+        .collect()
 }
 
-impl NamedTexts {
-    fn keep(&mut self, kept: KeptBatch, encoding: Encoding, left_out: &mut LeftOut) -> KeptBatch {
-        let KeptBatch { mut batch, places } = kept;
-        let problems: Vec<_> = batch.conformers.iter().map(|conformer| self.problem(conformer)).collect();
-        if problems.iter().all(Option::is_none) {
-            return KeptBatch { batch, places };
-        }
-        let (mut conformers, mut kept_places) = (Vec::new(), Vec::new());
-        let all = std::mem::take(&mut batch.conformers).into_iter().zip(places).zip(problems);
-        for ((conformer, place), problem) in all {
-            match problem {
-                Some(problem) => {
-                    left_out.add(&place, conformer.is_out_of_range(encoding), problem.to_owned());
-                }
-                None => {
-                    conformers.push(conformer);
-                    kept_places.push(place);
-                }
-            }
-        }
-        batch.conformers = conformers;
-        KeptBatch { batch, places: kept_places }
-    }
+/// Compares texts with their SMILES.
+#[derive(Default)]
+struct TextNames {
+    /// The molecule and the skeleton of the last text, and what is wrong with them. Conformers of a molecule follow one another.
+    last: Option<(Arc<str>, Arc<str>, Option<String>)>,
+}
 
+impl TextNames {
     /// Returns what is wrong with the SMILES of a text. Formats with atoms have notes, and were compared when they were read.
-    fn problem(&mut self, conformer: &Conformer) -> Option<&'static str> {
+    fn problem(&mut self, conformer: &Conformer) -> Option<String> {
         let Conformer { molecule, skeleton, notes, .. } = conformer;
         // A text without a SMILES is named by its own skeleton.
         if notes.is_some() || molecule == skeleton {
@@ -170,26 +170,66 @@ impl NamedTexts {
             && last == molecule
             && text == skeleton
         {
-            return *problem;
+            return problem.clone();
         }
-        let own = skeleton::smiles(skeleton);
-        let graphs = if own == **molecule { Ok(SameGraph::Identical) } else { same_graph(&own, molecule) };
-        let problem = match graphs {
-            Ok(SameGraph::Identical | SameGraph::Equivalent) => None,
-            Ok(SameGraph::Different) => Some("its text is another molecule than its SMILES"),
-            Err(_) => Some("its SMILES cannot be read"),
-        };
-        self.last = Some((molecule.clone(), skeleton.clone(), problem));
+        let problem = problem_of_name(molecule, &skeleton::smiles(skeleton));
+        self.last = Some((molecule.clone(), skeleton.clone(), problem.clone()));
         problem
     }
 }
 
+/// Returns why a SMILES is not that of a text, whose own SMILES is `text`.
+fn problem_of_name(smiles: &str, text: &str) -> Option<String> {
+    // What stands behind white space is an extension (CXSMILES) or a name.
+    let smiles = smiles.split_whitespace().next().unwrap_or_default();
+    if smiles == text {
+        return None;
+    }
+    // As texts write it: without map numbers.
+    let written = written_in_texts(smiles);
+    match same_graph(text, written.as_deref().unwrap_or(smiles)) {
+        Ok(SameGraph::Identical | SameGraph::Equivalent) => None,
+        Ok(SameGraph::Different) => Some("its text is another molecule than its SMILES".to_owned()),
+        Err(problem) => Some(format!("its SMILES cannot be compared with its text: {problem}")),
+    }
+}
+
+impl KeptBatch {
+    /// Returns the conformers without a problem, and counts the others.
+    fn named(self, problems: Vec<Option<String>>, encoding: Encoding, left_out: &mut LeftOut) -> Self {
+        let KeptBatch { mut batch, places } = self;
+        let mut kept_places = Vec::with_capacity(places.len());
+        let all = std::mem::take(&mut batch.conformers).into_iter().zip(places).zip(problems);
+        for ((conformer, place), problem) in all {
+            match problem {
+                Some(problem) => left_out.add(&place, conformer.is_out_of_range(encoding), problem),
+                None => {
+                    batch.conformers.push(conformer);
+                    kept_places.push(place);
+                }
+            }
+        }
+        KeptBatch { batch, places: kept_places }
+    }
+}
+
 impl DropPass {
-    fn keep(&mut self, mut batch: Batch, encoding: Encoding, left_out: &mut LeftOut) -> KeptBatch {
+    fn keep(
+        &mut self,
+        mut batch: Batch,
+        problems: Vec<Option<String>>,
+        encoding: Encoding,
+        left_out: &mut LeftOut,
+    ) -> KeptBatch {
         let rows = self.pass.judge(&batch);
         self.kinds.iter().for_each(|kind| _ = left_out.by_kind.entry(kind.name().to_owned()).or_default());
         let (mut conformers, mut places) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
-        for (conformer, row) in std::mem::take(&mut batch.conformers).into_iter().zip(rows) {
+        let all = std::mem::take(&mut batch.conformers).into_iter().zip(rows).zip(problems);
+        for ((conformer, row), problem) in all {
+            if let Some(problem) = problem {
+                left_out.add(&row.place, conformer.is_out_of_range(encoding), problem);
+                continue;
+            }
             let Some(first) = row.flaws.first_of(&self.kinds) else {
                 conformers.push(conformer);
                 places.push(row.place);

@@ -43,16 +43,20 @@ impl KeyPass {
         KeyPass { closeness, keys: RowKeys::new(), left_out }
     }
 
-    /// Adds conformers.
+    /// Adds conformers, without those at places for which `is_left_out`.
     ///
     /// # Errors
     /// If there are more than 2³² of them.
-    pub(crate) fn add(&mut self, conformers: &[Conformer]) -> Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        conformers: &[Conformer],
+        is_left_out: impl Fn(usize) -> bool,
+    ) -> Result<()> {
         let chunks = conformers.par_chunks(CHUNK);
         let keys: Vec<Vec<Option<ConformerKey>>> = chunks.map(|chunk| self.keys_of(chunk)).collect();
-        keys.into_iter().flatten().try_for_each(|key| match key {
-            Some(key) => self.keys.push(key.molecule, key.cell),
-            None => {
+        keys.into_iter().flatten().enumerate().try_for_each(|(at, key)| match key {
+            Some(key) if !is_left_out(at) => self.keys.push(key.molecule, key.cell),
+            _ => {
                 self.keys.skip();
                 Ok(())
             }

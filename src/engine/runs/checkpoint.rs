@@ -144,7 +144,7 @@ impl Checkpoint {
                 ModelFolder::new(folder).recipe("/recipe/tokenizer")?.unwrap_or_else(|| name.clone());
         }
         let config = Config::load(folder)?;
-        let ends = ends(plan, folder, &config, &tokenizer)?;
+        let specials = specials(plan, folder, &config, &tokenizer)?;
         let engine = kept.is_none().then(|| Engine::load(folder, &plan.device)).transpose()?;
         config.check_vocabulary(&tokenizer)?;
         let recipe: Option<Encoding> = ModelFolder::new(folder).recipe("/recipe/dialect")?;
@@ -157,7 +157,7 @@ impl Checkpoint {
         inputs.extend_from_slice(kept.map_or(files, |kept| &kept.files));
         Ok(Checkpoint {
             name,
-            specials: specials(ends, &config),
+            specials,
             tokenizer: tokenizer.into(),
             engine,
             encoding,
@@ -182,9 +182,9 @@ impl Checkpoint {
         });
         let (tokenizer, _) = Tokenizer::load_for(&path, job)?;
         let config = Config::synthetic(shape);
-        let ends = ends(plan, &path, &config, &tokenizer)?;
+        let specials = specials(plan, &path, &config, &tokenizer)?;
         config.check_vocabulary(&tokenizer)?;
-        let (specials, asked) = (specials(ends, &config), plan.encoding);
+        let asked = plan.encoding;
         let decoder = || Decoder::random(config.clone(), plan.seed, &plan.device);
         let engine = kept.is_none().then(decoder).transpose()?.map(Engine::from);
         Ok(Checkpoint {
@@ -276,22 +276,22 @@ fn recipe_spelling(folder: &Path, job: &Job) -> Result<Option<Spelling>> {
     Ok(Some(spelling))
 }
 
-/// Returns the tokens that end a text: first the requested one, then those named by the model's files.
-fn ends(plan: &GeneratePlan, folder: &Path, config: &Config, tokenizer: &Tokenizer) -> Result<Vec<u32>> {
+/// Returns the special tokens. If the user names the end of texts, it is the only one, and those of the model's files are others.
+fn specials(plan: &GeneratePlan, folder: &Path, config: &Config, tokenizer: &Tokenizer) -> Result<Specials> {
     let named = end_of_text(folder, config, tokenizer);
-    let Some(asked) = &plan.eos else { return named };
+    let bos = config.bos_token_id;
+    let Some(asked) = &plan.eos else {
+        let named = named?;
+        let eos = named[0];
+        let [ends, others] = [named, bos.into_iter().collect()]
+            .map(|ids| ids.into_iter().filter(|id| *id != eos).collect::<Vec<u32>>());
+        return Ok(Specials { eos, ends, others });
+    };
     let id = tokenizer.vocabulary_id(asked).ok_or_else(|| {
         let problem = format!("`{asked}` is not a token of {}", tokenizer.name);
         Error::parameter(parameter::EOS, problem, "give one of its tokens")
     })?;
     // If the model's files name no end token, the requested one is enough.
-    let others = named.unwrap_or_default().into_iter().filter(|other| *other != id);
-    Ok(std::iter::once(id).chain(others).collect())
-}
-
-fn specials(ends: Vec<u32>, config: &Config) -> Specials {
-    let eos = ends[0];
-    let other = |id: &u32| *id != eos;
-    let others = config.bos_token_id.into_iter().filter(other).collect();
-    Specials { eos, ends: ends.iter().copied().skip(1).filter(other).collect(), others }
+    let others = named.unwrap_or_default().into_iter().chain(bos).filter(|other| *other != id);
+    Ok(Specials { eos: id, ends: Vec::new(), others: others.collect() })
 }

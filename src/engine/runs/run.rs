@@ -219,7 +219,8 @@ pub(crate) fn finished_run(
     let text_seconds = kept.text_seconds();
     let mut generated = kept.generated();
     generated.samples = apart(&checkpoint.tokenizer, plan.form, generated.samples);
-    let written = generated.samples.par_iter().map(|sample| WrittenText::new(checkpoint, plan.form, sample));
+    let written = generated.samples.par_iter();
+    let written = written.map(|sample| WrittenText::new(checkpoint, processor.kind, plan.form, sample));
     Ok(Run {
         written: written.collect::<Result<_>>()?,
         processor: processor.kind,

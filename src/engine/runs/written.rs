@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::answers::{tag_of_prompt, with_tags};
 use super::checkpoint::Checkpoint;
 use crate::generate::{End, GeneratedText};
+use drift_core::constraint::ProcessorKind;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::constraint::strip_junk;
 use drift_core::text::CONFORMER_CLOSE;
@@ -30,10 +31,17 @@ impl WrittenText {
     ///
     /// # Errors
     /// If a token does not belong to the tokenizer.
-    pub(crate) fn new(checkpoint: &Checkpoint, form: AnswerForm, sample: &GeneratedText) -> Result<Self> {
+    pub(crate) fn new(
+        checkpoint: &Checkpoint,
+        kind: ProcessorKind,
+        form: AnswerForm,
+        sample: &GeneratedText,
+    ) -> Result<Self> {
         let written = checkpoint.tokenizer.answer_text(&sample.tokens)?;
         let close = checkpoint.tokenizer.vocabulary_id(CONFORMER_CLOSE);
-        let closed = close == Some(checkpoint.specials.eos) && sample.end == End::Eos;
+        // Without a mask, a tag that ends texts beside other tokens is written.
+        let is_written = kind == ProcessorKind::None && !checkpoint.specials.ends.is_empty();
+        let closed = close == Some(checkpoint.specials.eos) && sample.end == End::Eos && !is_written;
         let of_prompt = tag_of_prompt(&written, form, sample.generation).len();
         let text = with_tags(written, form, (sample.generation, closed));
         let encoding = checkpoint.encoding;

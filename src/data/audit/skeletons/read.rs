@@ -164,7 +164,7 @@ pub(super) fn texts(path: &Path, prompts: &Prompts, row_field: &str, job: &Job) 
     let mut file =
         TextsFile { input: whole.source, records: Vec::new(), skipped: 0, skipped_records: Vec::new() };
     // The first line may be cut; a text of a skeleton may hold an object, too, but seldom begins like one.
-    let begins_like_json = lines.first().is_some_and(|line| line.bytes.starts_with(b"{"));
+    let begins_like_json = lines.first().is_some_and(|line| line.bytes.trim_ascii_start().starts_with(b"{"));
     let is_json = begins_like_json && lines.iter().any(|line| object(line.bytes).is_ok());
     if let Some(entries) = array(&whole.bytes) {
         for (number, entry) in (1..).zip(entries) {
