@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import importlib.util
 import json
@@ -102,9 +103,47 @@ def made(
         reward or (lambda completion_ids, **_: [float(len(one)) for one in completion_ids]),
         settings(folder, **(config or {})),
         train_dataset=dataset(),
-        processing_class=AutoTokenizer.from_pretrained(path, padding_side="left"),
-        **{"automaton": automaton(), **named},
+        **{
+            "automaton": automaton(),
+            "processing_class": AutoTokenizer.from_pretrained(path, padding_side="left"),
+            **named,
+        },
     )
+
+
+def test_prompts_may_share_a_token_with_the_answer(tmp_path: Path) -> None:
+    """A prompt's ids end before that token, also where log-probabilities are computed."""
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    folder = REPOSITORY / "tests/fixtures/tokenizers/llama-2-like-untagged"
+    tokenizer_folder = tmp_path / "tokenizer"
+    tokenizer_folder.mkdir()
+    (tokenizer_folder / "tokenizer.json").write_bytes(
+        gzip.decompress((folder / "tokenizer.json.gz").read_bytes())
+    )
+    (tokenizer_folder / "tokenizer_config.json").write_bytes((folder / "tokenizer_config.json").read_bytes())
+    tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder, padding_side="left")
+    tokenizer.pad_token = tokenizer.eos_token
+    own = moldrift.Automaton(tokenizer_folder, eos_token_id=tokenizer.eos_token_id)
+    torch.manual_seed(1)
+    shape = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+    ends = {"eos_token_id": tokenizer.eos_token_id, "bos_token_id": None}
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), num_key_value_heads=1, **shape, **ends))
+    trainer = made(tmp_path, model=model, automaton=own, processing_class=tokenizer)
+    found = trainer._generate_and_score_completions([{"prompt": f"[SMILES]{SMILES[0]}[/SMILES]"}] * 4)
+    prompt = own.source.tokenizer.prompt_ids(f"[SMILES]{SMILES[0]}[/SMILES]")
+    assert prompt != tokenizer(f"[SMILES]{SMILES[0]}[/SMILES]")["input_ids"]
+    for ids, mask in zip(found["prompt_ids"], found["prompt_mask"], strict=True):
+        assert ids[mask.bool()].tolist() == prompt
+    for ids, mask in zip(found["completion_ids"], found["completion_mask"], strict=True):
+        written = ids[mask.bool()].tolist()
+        assert all(one in own.allowed_ids(SMILES[0], written[:at]) for at, one in enumerate(written[:20]))
+    both = [torch.cat([found[f"prompt_{name}"], found[f"completion_{name}"]], 1) for name in ("ids", "mask")]
+    with torch.no_grad():
+        log_probs, _, _ = trainer._get_per_token_logps_and_entropies(
+            trainer.model, *both, found["completion_ids"].shape[1]
+        )
+    assert torch.isfinite(log_probs[found["completion_mask"].bool()]).all()
 
 
 @pytest.mark.parametrize("rollout", ["constrained_generate", "generate"])
