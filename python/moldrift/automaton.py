@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import moldrift._lib as _lib
 import moldrift.sources as sources
-from moldrift.arguments import prefix_of, smiles_text, token_ids, truth, whole_numbers
+from moldrift.arguments import number, prefix_of, smiles_text, token_ids, truth, whole_numbers
 from moldrift.errors import DriftError
 from moldrift.sampling import Sampling
 
@@ -294,7 +294,7 @@ class GeometryAutomaton(Automaton):
         planes: bool = True,
         **options: Any,
     ) -> None:
-        self.bounds = float(bounds)
+        self.bounds = number("bounds", bounds, "0 or more")
         self.signs, self.planes = truth("signs", signs), truth("planes", planes)
         super().__init__(tokenizer, dialect, **options)
 

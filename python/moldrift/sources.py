@@ -124,11 +124,14 @@ def _of_object(tokenizer: Any) -> tuple[_lib.Tokenizer, Path | None]:
 
 
 def _is_changed(tokenizer: _lib.Tokenizer, folder: Path | None, eos: int | None) -> bool:
-    """Whether an object ends texts otherwise than the ``tokenizer_config.json`` that it was loaded from."""
+    """Whether an object ends texts otherwise than the files that it was loaded from."""
     if folder is None or eos is None:
         return False
     stated = _specials_of_config(tokenizer, _lib.Tokenizer.config_beside(str(folder)))[0]
-    return stated is not None and stated != eos
+    if stated is None:
+        ends = _ends_of_folder(folder)
+        return bool(ends) and eos not in ends
+    return stated != eos
 
 
 def _json(folder: Path | None, name: str) -> dict[str, Any]:

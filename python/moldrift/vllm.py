@@ -45,6 +45,7 @@ _VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "conformers": (lambda value: type(value) is int and 1 <= value <= 1000, "1 to 1,000"),
     "opened": (lambda value: isinstance(value, bool), "true or false"),
     "geometry": (lambda value: isinstance(value, bool), "true or false"),
+    "bounds": (lambda value: type(value) in (int, float), "a number"),
     "signs": (lambda value: isinstance(value, bool), "true or false"),
     "planes": (lambda value: isinstance(value, bool), "true or false"),
 }

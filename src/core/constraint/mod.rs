@@ -88,6 +88,11 @@ pub trait Constraint: Send + Sync {
         false
     }
 
+    /// Returns whether a text is over behind the token that was written last.
+    fn is_complete(&self, _state: &State) -> bool {
+        false
+    }
+
     /// Returns the rule by which a device can follow this constraint.
     fn device_rule(&self) -> DeviceRule<'_> {
         DeviceRule::Host

@@ -293,13 +293,14 @@ impl Constraint for NoConstraint {
 
     fn is_over(&self, state: &State, token: u32) -> bool {
         match self.tag {
-            // Beside other ends the tag is written, so that the text tells whether it was there; the next token ends the text.
-            Some(tag) if self.ends.len() > 1 => {
-                state.inner >= self.conformers || (token != tag && self.ends.contains(&token))
-            }
-            Some(tag) => token == tag && state.inner + 1 >= self.conformers,
-            None => self.ends.contains(&token),
+            Some(tag) if token == tag => self.ends.len() == 1 && state.inner + 1 >= self.conformers,
+            _ => self.ends.contains(&token),
         }
+    }
+
+    fn is_complete(&self, state: &State) -> bool {
+        // Beside other ends the tag is written, so that the text tells whether it was there.
+        self.tag.is_some() && self.ends.len() > 1 && state.inner >= self.conformers
     }
 
     fn device_rule(&self) -> DeviceRule<'_> {

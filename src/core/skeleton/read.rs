@@ -324,8 +324,8 @@ impl<'a> Reader<'a> {
             Some(Part::Text(next)) => Some(&**next),
             _ => None,
         };
-        // What is stated may hold the first character of what follows it.
-        let end = next.and_then(|next| here.find(next));
+        // What is stated may hold the first character of what follows it, but stands on one line.
+        let end = next.and_then(|next| here.find(next)).filter(|end| !here[..*end].contains('\n'));
         // Several multiples may have the same text, as a reduced formula has.
         let found = (least..=most).find_map(|times| {
             let behind = here.strip_prefix(&*known.stated(text, times))?;

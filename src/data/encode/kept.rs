@@ -51,6 +51,7 @@ impl EncodedFiles<'_> {
             for skipped in &batch.skipped {
                 *skipped_by_reason.entry(kind(&skipped.reason)).or_default() += 1;
             }
+            let batch = without_extensions(batch);
             let problems = problems_of_names(&batch.conformers);
             let kept = match &mut drop {
                 None => KeptBatch { places: places.places(&batch), batch }.named(
@@ -83,6 +84,7 @@ impl EncodedFiles<'_> {
         }
         let mut keys = KeyPass::new(encoding, DUPLICATE_ANGSTROM, self.drop);
         let before = self.listing.read(self.files.clone(), self.options, job, &mut |batch| {
+            let batch = without_extensions(batch);
             let problems = problems_of_names(&batch.conformers);
             keys.add(&batch.conformers, |at| problems[at].is_some())
         })?;
@@ -136,6 +138,18 @@ impl LeftOut {
     }
 }
 
+/// Returns the conformers of texts with their SMILES alone: what stands behind white space is an extension (CXSMILES) or a name, and no
+/// part of a prompt.
+fn without_extensions(mut batch: Batch) -> Batch {
+    for conformer in batch.conformers.iter_mut().filter(|conformer| conformer.notes.is_none()) {
+        let smiles = conformer.molecule.split_whitespace().next().unwrap_or_default();
+        if smiles.len() != conformer.molecule.len() {
+            conformer.molecule = smiles.into();
+        }
+    }
+    batch
+}
+
 /// How many conformers one thread compares with their SMILES at a time.
 const CHUNK: usize = 256;
 
@@ -180,8 +194,6 @@ impl TextNames {
 
 /// Returns why a SMILES is not that of a text, whose own SMILES is `text`.
 fn problem_of_name(smiles: &str, text: &str) -> Option<String> {
-    // What stands behind white space is an extension (CXSMILES) or a name.
-    let smiles = smiles.split_whitespace().next().unwrap_or_default();
     if smiles == text {
         return None;
     }

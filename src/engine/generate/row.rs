@@ -134,7 +134,9 @@ impl<'p> Row<'p> {
             self.blocks += usize::from(resampling.block_ends.binary_search(&token).is_ok());
         }
         self.pending.push(token);
-        if self.tokens.len() >= self.most {
+        if constraint.is_complete(&self.state) {
+            self.end = Some(End::Eos);
+        } else if self.tokens.len() >= self.most {
             self.end = Some(End::Length);
         }
         false
