@@ -176,7 +176,7 @@ on_core() {
 }
 
 # The shipped one: small-bins with farther bins goes on with drug-like molecules four times, in five hours of a core, the fourth time with
-# all of the corpus, and a fifth time, in an hour and a half of two cores; then drift goes on for a minute, which moves its weights little,
+# all of the corpus, and twice more, in two hours of two cores; then drift goes on for a minute, which moves its weights little,
 # and writes its recipe. (The fifth part of the shipped one began behind another such minute, and its schedule was shortened on the way.)
 drugs_bins() {
     drugs_corpus

@@ -47,6 +47,7 @@ def export_grammar(
     Raises:
         InvalidSmiles: if one of ``smiles`` is not a SMILES; nothing is written then.
         TokenizerRefused: if the automaton cannot be exact for this tokenizer.
+        DriftError: if options are given beside an automaton, which has its own.
     """
     automaton = tokenizer if isinstance(tokenizer, Automaton) else None
     plain = dialect is None and encoding is None and eos_token_id is None and conformers == 1 and not opened

@@ -286,6 +286,10 @@ pub(super) fn merge(
 ) -> anyhow::Result<()> {
     let args: Args = Invocation::parsed(manifest)?;
     let files = files.or(args.beside.clone());
+    if args.references.is_empty() && (files.matrix.is_some() || files.summary.is_some()) {
+        let remedy = "give --references to the command of the shards";
+        return Err(Error::input("--summary, --matrix", "the shards have no references", remedy).into());
+    }
     let taken = output.json || to.is_some_and(is_stdout);
     let all = all.writes("-o", not_stdout(to))?.writes("--energy-cache", args.energy.cache())?;
     files.check(all, taken)?;

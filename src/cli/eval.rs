@@ -80,6 +80,10 @@ pub(super) fn merge(
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
+    if targets.texts.as_deref().is_some_and(is_stdout) {
+        let problem = "stdout takes the tables or the record";
+        return Err(Error::input("--texts -", problem, "give the name of a file").into());
+    }
     let mut args: Args = Invocation::parsed(manifest)?;
     find(&mut args.generate.model)?;
     // Files that the merge names take precedence over the files that the shards' command names.

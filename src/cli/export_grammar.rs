@@ -1,4 +1,4 @@
-//! `drift export-grammar`: writes the automaton of each molecule as a grammar, for the structured-output engines of vLLM and SGLang.
+//! `drift export-grammar`: writes the automaton of each molecule, or of each prompt of a skeleton, as a grammar for vLLM and SGLang.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -98,6 +98,11 @@ impl Invocation {
         Ok(Manifest::new(&self.verb, shard, options, folder))
     }
 
+    /// Returns the value of an option that was given.
+    pub(super) fn value(&self, option: &str) -> Option<&OsStr> {
+        self.options.get(option)?.first().map(OsString::as_os_str)
+    }
+
     /// This invocation without some options.
     #[must_use]
     pub(super) fn without(&self, names: &[&str]) -> Self {

@@ -130,6 +130,12 @@ pub(super) fn merge(
 ) -> anyhow::Result<()> {
     let mut args: Args = Invocation::parsed(manifest)?;
     if args.other.is_asked() {
+        for (option, path) in [("--html", &outputs.page), ("--list", &outputs.list)] {
+            if path.is_some() {
+                let problem = "has no meaning for shards of mine --against";
+                return Err(Error::input(option, problem, "leave it out").into());
+            }
+        }
         let options = args.options(job)?;
         let plan = args.other.plan(&args.inputs, options, true);
         let to = AgainstFiles { list: outputs.to, kept: outputs.kept };

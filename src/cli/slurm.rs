@@ -188,10 +188,15 @@ impl Array {
         }
         let folder_text = text(folder)?;
         let manifest = invocation.without(&NOT_OF_A_SHARD).manifest(None)?;
+        let mut command = Invocation::arguments(&manifest);
+        // It changes no result, so manifests lack it.
+        if let Some(threads) = invocation.value("threads") {
+            command.insert(1, format!("--threads={}", threads.display()));
+        }
         let program = std::env::current_exe().map_err(|e| Error::io(Path::new("drift"), e))?;
         let written = Jobs {
             program: &text(&program)?,
-            command: &Invocation::arguments(&manifest),
+            command: &command,
             merge: to_merge,
             merged,
             shards: jobs.array,

@@ -8,7 +8,17 @@ use drift_data::audit::{EnergyFigures, EnergyReport, StrainFigures};
 /// Returns one row per file and logit processor.
 pub fn energy_table(report: &EnergyReport) -> Table {
     let fields = Fields::new(format!("Strain by `{}`, kcal/mol", report.command))
-        .code("file", |row: &EnergyFigures| row.file.clone())
+        .code("file", |row: &EnergyFigures| row.file.clone());
+    // In an evaluation the file is the model.
+    let has_models = report.files.iter().any(|row| {
+        let has_another = |other: &EnergyFigures| other.file == row.file && other.model != row.model;
+        report.files.iter().any(has_another)
+    });
+    let fields = match has_models {
+        true => fields.code("model", |row| row.model.clone().unwrap_or_default()),
+        false => fields,
+    };
+    let fields = fields
         .code("processor", |row| row.lp.clone().unwrap_or_default())
         .number("texts", |row| thousands(row.texts))
         .number("with\nenergy", |row| thousands(row.with_energy))
@@ -21,7 +31,7 @@ pub fn energy_table(report: &EnergyReport) -> Table {
         .number("median\nof valid", |row| figure(row.strain_of_valid, |strain| strain.median));
     let total = (report.files.len() != 1).then_some(&report.total);
     let mut table = fields.marked(report.files.iter().chain(total), |row| std::ptr::eq(row, &report.total));
-    table.note("strain: the energy of a text less that of the relaxed conformer, else of the best reference");
+    table.note("strain: the energy of a text less that of the relaxed conformer, or of the best reference if the program relaxes none");
     if report.references > 0 {
         table.note(format!(
             "{} of {} references have an energy",

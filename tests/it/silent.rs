@@ -378,3 +378,69 @@ fn options_that_say_the_encoding_twice_are_refused() {
         folder.line(&line).refused_for(&format!("{name}: has no meaning"));
     }
 }
+
+/// The energies and strains of three texts by a program, after it ran as `first` and was mended.
+#[cfg(unix)]
+fn energies(folder: &Folder, first: &str, then: &str) -> Vec<(Option<f64>, Option<f64>)> {
+    let texts = [1.4, 1.5, 1.6].map(|x| generated("", &TEXT.replace("1.5000", &format!("{x:.4}"))));
+    folder.file("texts.jsonl", texts.concat());
+    let line = "audit texts.jsonl --dialect fixed --references texts.jsonl --energy-cache answers --energy-list list.jsonl --energy";
+    let mut arguments: Vec<&str> = line.split(' ').collect();
+    arguments.push("sh program.sh");
+    if !first.is_empty() {
+        folder.file("program.sh", format!("cat > /dev/null\n{first}\n"));
+        folder.drift(&arguments).refused();
+    }
+    folder.file("program.sh", format!("cat > /dev/null\n{then}\n"));
+    folder.drift(&arguments).done();
+    let listed = rows(&folder.read("list.jsonl"));
+    listed.iter().map(|row| (row["energy"].as_f64(), row["strain"].as_f64())).collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn answers_that_may_be_of_other_frames_are_not_kept() {
+    let known = |first: &str, then: &str| {
+        let folder = Folder::new();
+        energies(&folder, first, then).into_iter().map(|(energy, _)| energy.unwrap()).collect::<Vec<_>>()
+    };
+    let whole = "printf '%s\\n' -1 -2 -3";
+    for broken in ["printf '%s\\n' -10 -30", "printf '%s\\n' 7 -1 -2 -3", "printf '%s\\n' -10 no -30"] {
+        assert_eq!(known(broken, whole), [-1.0, -2.0, -3.0], "{broken}");
+    }
+    // A program that was killed has answered what it wrote with a line end.
+    assert_eq!(known("printf '%s\\n%s' -5 -1; exit 1", "printf '%s\\n' -6 -7"), [-5.0, -6.0, -7.0]);
+}
+
+#[cfg(unix)]
+#[test]
+fn strains_of_two_kinds_are_not_mixed() {
+    let folder = Folder::new();
+    let found = energies(&folder, "", "printf '%s\\n' '-10 -60' '-10 nan' '-20 -30'");
+    assert_eq!(found, [(Some(-10.0), Some(50.0)), (Some(-10.0), None), (Some(-20.0), Some(10.0))]);
+}
+
+#[test]
+fn energies_of_two_models_are_two_rows() {
+    let folder = Folder::new();
+    let lines = ["a", "b"].map(|model| generated(&format!("\"model\":\"{model}\",\"lp\":\"none\","), TEXT));
+    folder.file("texts.jsonl", lines.concat());
+    let line = "audit texts.jsonl --dialect fixed --json --energy";
+    let program = "awk 'NF == 4 && $1 == \"C\" {print 1}'";
+    let arguments: Vec<&str> = line.split(' ').chain([program]).collect();
+    let files = folder.drift(&arguments).done().json()["energy"]["files"].clone();
+    let rows: Vec<_> = files.as_array().unwrap().iter().map(|row| (&row["model"], &row["texts"])).collect();
+    assert_eq!(rows, [(&"a".into(), &1.into()), (&"b".into(), &1.into())]);
+}
+
+#[test]
+fn merges_refuse_what_they_do_not_write() {
+    let folder = Folder::new();
+    folder.file("texts.jsonl", generated("", TEXT));
+    folder.line("mine texts.jsonl --against texts.jsonl --shard 1/1 -o pairs").done();
+    folder.line("merge pairs -o pairs.jsonl --html page.html").refused_for("--html");
+    folder.line("merge pairs -o pairs.jsonl --list list.jsonl").refused_for("--list");
+    folder.line("audit texts.jsonl --dialect fixed --shard 1/1 -o audited").done();
+    folder.line("merge audited -o record.json --matrix m.npz").refused_for("the shards have no references");
+    folder.line("merge audited -o record.json").done();
+}

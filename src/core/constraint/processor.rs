@@ -88,7 +88,7 @@ pub struct Specials {
     pub eos: u32,
     /// Other tokens that end a text where nothing is masked.
     pub ends: Vec<u32>,
-    /// BOS and PAD, which are blocked in FREE positions like the end tokens.
+    /// BOS, PAD, and end tokens that do not end a text here; they are blocked in FREE positions like the others.
     pub others: Vec<u32>,
 }
 

@@ -1,4 +1,5 @@
-//! Files: compression detected by content, read-ahead, hashes, bounded lines, and outputs that are either complete or absent.
+//! Files: compression detected by content, read-ahead, hashes, bounded lines, names in tables, and outputs that are either complete or
+//! absent.
 
 mod ahead;
 mod input;

@@ -6,7 +6,7 @@
 //!
 //! - [`Skeleton::parse`] in `file` reads a file. `template` has the parts of a text, and `borders` refuses skeletons whose texts could
 //!   not be read back.
-//! - [`Skeleton::bind`] combines a skeleton with the data of a [`prompt`].
+//! - [`Skeleton::bind`] combines a skeleton with the data of a [`prompt`], and refuses those that `borders` refuses. `items` are what a text repeats.
 //! - [`Bound::read`] in `read` reads a text: its values, or what is wrong and where ([`reading`]). `compare` compares its items with the prompt's.
 //! - [`Skeleton::alternatives`] writes slots otherwise, to compare what they take. [`Skeleton::number_places`] has what stands around numbers.
 

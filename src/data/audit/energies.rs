@@ -1,7 +1,8 @@
 //! Energies of texts, computed by an external program of the user, and their strain.
 //!
 //! The strain of a text is its energy minus that of the relaxed conformer, if the program returns it, otherwise minus the lowest
-//! energy among the references of its molecule. A text with neither has no strain. The program is asked for the same texts whose
+//! energy among the references of its molecule. A text with neither has no strain; of a program that relaxes, nor has a text that it could
+//! not relax, because the two kinds of strain cannot be compared. The program is asked for the same texts whose
 //! chemistry is checked ([`usable_points`]).
 
 use std::collections::BTreeMap;
@@ -27,6 +28,8 @@ pub(crate) const ENERGY_SCHEMA: &str = "drift.energy/1";
 pub struct EnergyText {
     /// The position of the text in its file.
     pub record: String,
+    /// The model, if the record names one.
+    pub model: Option<String>,
     /// The logit processor, if the record names one.
     pub lp: Option<String>,
     /// Whether it breaks no chemistry rule.
@@ -39,6 +42,8 @@ pub struct EnergyText {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AnsweredText {
     record: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
     lp: Option<String>,
     smiles: String,
     valid: bool,
@@ -66,6 +71,7 @@ impl EnergyText {
         let frame = EnergyFrame { smiles: skeleton::smiles(&key), elements, points };
         Some(EnergyText {
             record: record.place.clone(),
+            model: record.row.model.clone(),
             lp: record.row.lp.as_ref().map(|_| record.row.processor()),
             valid,
             frame,
@@ -79,13 +85,14 @@ impl AnsweredText {
     /// # Errors
     /// As [`Energies::of`].
     pub fn ask(energies: &Energies, texts: Vec<EnergyText>, job: &Job) -> Result<Vec<Self>> {
-        let apart = texts.into_iter().map(|text| ((text.record, text.lp, text.valid), text.frame));
+        let apart =
+            texts.into_iter().map(|text| ((text.record, text.model, text.lp, text.valid), text.frame));
         let (named, frames): (Vec<_>, Vec<EnergyFrame>) = apart.unzip();
         let answers = energies.of(&frames, job)?.into_iter();
         let smiles = frames.into_iter().map(|frame| frame.smiles);
         let answered = named.into_iter().zip(smiles).zip(answers).map(|((named, smiles), answer)| {
-            let (record, lp, valid) = named;
-            AnsweredText { record, lp, smiles, valid, answer }
+            let (record, model, lp, valid) = named;
+            AnsweredText { record, model, lp, smiles, valid, answer }
         });
         Ok(answered.collect())
     }
@@ -100,7 +107,7 @@ pub struct EnergyReport {
     pub command: String,
     /// The unit of the program's numbers. All figures are in kcal/mol.
     pub unit: crate::energy::EnergyUnit,
-    /// By file, and by logit processor if records name one.
+    /// By file, and by model and logit processor if records name them.
     pub files: Vec<EnergyFigures>,
     /// The figures over all files.
     pub total: EnergyFigures,
@@ -118,6 +125,9 @@ pub struct EnergyReport {
 pub struct EnergyFigures {
     /// The name of the file, or of the model in an evaluation.
     pub file: String,
+    /// The model, where records name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The logit processor.
     pub lp: Option<String>,
     /// The number of texts whose energy was requested.
@@ -152,6 +162,9 @@ pub struct TextEnergy {
     pub file: String,
     /// The position of the text in the file.
     pub record: String,
+    /// The model, where the record names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The logit processor, where the record names one.
     pub lp: Option<String>,
     /// The SMILES of its molecule.
@@ -183,27 +196,25 @@ pub fn energy_report<'r>(
     let mut best = Best::default();
     let smiles = files.iter().flat_map(|(_, texts)| texts.iter().map(|text| &*text.smiles));
     best.ask(energies, references, smiles, job)?;
+    best.relaxes = files.iter().any(|(_, texts)| texts.iter().any(|text| text.answer.relaxed.is_some()));
     let mut texts: Vec<TextEnergy> = Vec::new();
     for (file, answered) in files {
         texts.extend(answered.iter().map(|text| best.energy_of(file, text)));
     }
     let mut groups: Vec<Vec<&TextEnergy>> = Vec::new();
     for text in &texts {
-        let is_its = |group: &&mut Vec<&TextEnergy>| (&group[0].file, &group[0].lp) == (&text.file, &text.lp);
-        match groups.iter_mut().find(is_its) {
+        match groups.iter_mut().find(|group| group[0].row() == text.row()) {
             Some(group) => group.push(text),
             None => groups.push(vec![text]),
         }
     }
-    let of_group =
-        |group: &Vec<&TextEnergy>| EnergyFigures::of(&group[0].file, group[0].lp.as_deref(), group);
     let all: Vec<&TextEnergy> = texts.iter().collect();
     Ok(EnergyReport {
         schema: ENERGY_SCHEMA.to_owned(),
         command: energies.plan.command.clone(),
         unit: energies.plan.unit,
-        files: groups.iter().map(of_group).collect(),
-        total: EnergyFigures::of("total", None, &all),
+        files: groups.iter().map(|group| EnergyFigures::of(group[0].row(), group)).collect(),
+        total: EnergyFigures::of(("total", None, None), &all),
         references: best.references,
         references_with_energy: best.with_energy,
         texts,
@@ -214,6 +225,8 @@ pub fn energy_report<'r>(
 #[derive(Default)]
 struct Best {
     least: BTreeMap<String, f64>,
+    /// Whether the program relaxes conformers.
+    relaxes: bool,
     references: u64,
     with_energy: u64,
 }
@@ -253,23 +266,33 @@ impl Best {
     fn energy_of(&self, file: &str, text: &AnsweredText) -> TextEnergy {
         let EnergyAnswer { energy, relaxed, timed_out } = text.answer;
         let reference = self.least.get(&text.smiles).copied();
+        let least = if self.relaxes { relaxed } else { reference };
         TextEnergy {
             file: file.to_owned(),
             record: text.record.clone(),
+            model: text.model.clone(),
             lp: text.lp.clone(),
             smiles: text.smiles.clone(),
             valid: text.valid,
             energy,
             relaxed,
             reference,
-            strain: energy.zip(relaxed.or(reference)).map(|(energy, least)| energy - least),
+            strain: energy.zip(least).map(|(energy, least)| energy - least),
             timed_out,
         }
     }
 }
 
+impl TextEnergy {
+    /// Returns its file, its model and its logit processor.
+    fn row(&self) -> (&str, Option<&str>, Option<&str>) {
+        (&self.file, self.model.as_deref(), self.lp.as_deref())
+    }
+}
+
 impl EnergyFigures {
-    fn of(file: &str, lp: Option<&str>, texts: &[&TextEnergy]) -> Self {
+    fn of(row: (&str, Option<&str>, Option<&str>), texts: &[&TextEnergy]) -> Self {
+        let (file, model, lp) = row;
         let count = |is: fn(&TextEnergy) -> bool| texts.iter().filter(|text| is(text)).count() as u64;
         let strain = |is: fn(&TextEnergy) -> bool| {
             let strains = texts.iter().filter(|text| is(text)).filter_map(|text| text.strain);
@@ -277,6 +300,7 @@ impl EnergyFigures {
         };
         EnergyFigures {
             file: file.to_owned(),
+            model: model.map(str::to_owned),
             lp: lp.map(str::to_owned),
             texts: texts.len() as u64,
             with_energy: count(|text| text.energy.is_some()),

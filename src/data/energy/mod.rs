@@ -122,7 +122,7 @@ impl Energies {
     /// # Errors
     /// If the program dies, writes anything but one or two numbers per frame, or is killed three times in a row with no answer
     /// written in between; if the cache cannot be written; or the job was cancelled. Answers from before the error are in the
-    /// cache.
+    /// cache, unless the program wrote more or fewer lines than frames: then none of this batch is.
     pub fn of(&self, frames: &[EnergyFrame], job: &Job) -> Result<Vec<EnergyAnswer>> {
         // If a thread panics here, either the process ends or the cache is left in a consistent state.
         let mut cache = self.cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -160,6 +160,9 @@ impl Energies {
             let batch = &missing[next..missing.len().min(next + self.plan.batch)];
             let input: String = batch.iter().map(|at| &*texts[*at]).collect();
             let (answers, ended) = run(&self.plan, input.into_bytes(), batch.len(), job);
+            if let RunEnd::Broken(error) = ended {
+                return Err(error);
+            }
             let answered = answers.len();
             let told: Vec<(&str, EnergyAnswer)> =
                 batch.iter().zip(answers).map(|(at, answer)| (&*keys[*at], answer)).collect();
@@ -168,7 +171,7 @@ impl Energies {
             next += answered;
             match ended {
                 RunEnd::Done => silent = 0,
-                RunEnd::Failed(error) => return Err(error),
+                RunEnd::Failed(error) | RunEnd::Broken(error) => return Err(error),
                 RunEnd::Silent => {
                     silent = if answered > 0 { 1 } else { silent + 1 };
                     if silent >= PATIENCE {

@@ -28,6 +28,8 @@ pub(super) enum RunEnd {
     Silent,
     /// The program failed, or the job was cancelled.
     Failed(Error),
+    /// The program wrote something else than a line for each frame, so that no line is known to be of its frame.
+    Broken(Error),
 }
 
 /// Runs the program on a batch of `frames` frames. Returns the answers for the first of them, in order, and how the run ended.
@@ -51,6 +53,8 @@ struct RunningProgram<'p> {
     child: Child,
     lines: Receiver<Vec<u8>>,
     messages: Receiver<Vec<u8>>,
+    /// Whether its last answer has a line end. The last line of a program that was killed may be half of one.
+    last_is_whole: bool,
     /// The time at which it last answered a frame. Comments and empty lines do not count: a program that hangs may go on writing them.
     heard: Instant,
 }
@@ -83,7 +87,7 @@ impl<'p> RunningProgram<'p> {
         thread::spawn(move || {
             let _ = send_messages.send(stderr.map(last_bytes).unwrap_or_default());
         });
-        Ok(RunningProgram { plan, child, lines, messages, heard: Instant::now() })
+        Ok(RunningProgram { plan, child, lines, messages, last_is_whole: true, heard: Instant::now() })
     }
 
     /// Collects answers until all have come, or no more can come.
@@ -93,10 +97,11 @@ impl<'p> RunningProgram<'p> {
                 Ok(line) => match self.answer(&line, answers.len(), frames) {
                     Ok(Some(answer)) => {
                         self.heard = Instant::now();
+                        self.last_is_whole = line.ends_with(b"\n");
                         answers.push(answer);
                     }
                     Ok(None) => {}
-                    Err(error) => break RunEnd::Failed(error),
+                    Err(error) => break RunEnd::Broken(error),
                 },
                 Err(RecvTimeoutError::Disconnected) => break self.after(frames, answers.len(), job),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -111,6 +116,9 @@ impl<'p> RunningProgram<'p> {
             }
         };
         self.end();
+        if matches!(outcome, RunEnd::Failed(_) | RunEnd::Silent) && !self.last_is_whole {
+            answers.pop();
+        }
         outcome
     }
 
@@ -163,7 +171,7 @@ impl<'p> RunningProgram<'p> {
             Some(status) if !status.success() => RunEnd::Failed(self.died(status)),
             _ if known < frames => {
                 let lines = if known == 1 { "line" } else { "lines" };
-                RunEnd::Failed(self.broken(format!("wrote {known} {lines} for {frames} frames")))
+                RunEnd::Broken(self.broken(format!("wrote {known} {lines} for {frames} frames")))
             }
             _ => RunEnd::Done,
         }

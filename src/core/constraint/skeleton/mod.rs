@@ -9,6 +9,7 @@
 //! - [`Chunk`] has the tokens of a part with slots, shared by all prompts. `row` follows a text. `marker` leaves the text before a marker
 //!   free.
 //! - `graph` lists all texts of a prompt, for grammars ([`super::grammar`]) and for counts of tokens; `lines` counts those of lines.
+//! - `prompt` has the tokens of the prompt, and of the beginning of the text that it ends with.
 //! - `verify` compares each constraint with the encoder, both ways, before it is used.
 //!
 //! Enriched SMILES is one of the skeletons, and a test compares its masks with those of [`super::automaton`], with which it shares the
