@@ -260,7 +260,7 @@ fn what_a_text_states_of_its_items_may_hold_spaces_and_end_an_item() {
     let before_slot = skeleton_of(items, "[\"{a.sum} {v}\"]").replace("\"text\"", slot);
     for (skeleton, text, fault) in [
         (&before_slot, "Na2 Cl2 5", ""),
-        (&pieces, "Na of 2 piece\nCl of 2 pieces\n", "format"),
+        (&pieces, "Na of 4 piece\nNa of 4 pieces\nCl of 4 pieces\nCl of 4 pieces\n", "format"),
         (&sum, "Na2 Cl2 in a cell", ""),
         (&sum, "Na20 Cl20 in a cell", ""),
         (&sum, "Na2 Cl3 in a cell", "composition"),
