@@ -25,6 +25,7 @@ __all__ = [
     "smiles_text",
     "token_ids",
     "truth",
+    "whole_number",
     "whole_numbers",
 ]
 
@@ -143,6 +144,18 @@ def number(place: str, given: Any, needed: str) -> float:
     several = [] if isinstance(given, str | bytes) else numbers(place, given, needed)
     if len(several) != 1:
         raise DriftError(f"{place}: {given!r:.60} is no number; give {needed}")
+    return several[0]
+
+
+def whole_number(place: str, given: Any, bounds: range, problem: str, needed: str) -> int:
+    """One whole number in a range; ``problem`` says what another one is not.
+
+    Raises:
+        DriftError: if it is none, or several.
+    """
+    several = whole_numbers(place, given, needed)
+    if len(several) != 1 or several[0] not in bounds:
+        raise DriftError(f"{place}: {given!r:.60} {problem}; give {needed}")
     return several[0]
 
 

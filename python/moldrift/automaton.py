@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import moldrift._lib as _lib
 import moldrift.sources as sources
-from moldrift.arguments import number, prefix_of, smiles_text, token_ids, truth, whole_numbers
+from moldrift.arguments import number, prefix_of, smiles_text, token_ids, truth, whole_number
 from moldrift.errors import DriftError
 from moldrift.sampling import Sampling
 
@@ -69,10 +69,10 @@ class Automaton:
         conformers: int = 1,
         opened: bool = False,
     ) -> None:
-        several = whole_numbers("conformers", conformers, "1 to 1,000")
-        if len(several) != 1 or not 1 <= several[0] <= 1000:
-            raise DriftError(f"conformers: {conformers} are not in a text; give 1 to 1,000")
-        self.conformers, self.opened = several[0], truth("opened", opened)
+        self.conformers = whole_number(
+            "conformers", conformers, range(1, 1001), "are not in a text", "1 to 1,000"
+        )
+        self.opened = truth("opened", opened)
         self.source = sources.read(tokenizer, eos_token_id)
         given = dialect if encoding is None else sources.encoding_name(encoding)
         if given is not None and not isinstance(given, str):
@@ -112,6 +112,10 @@ class Automaton:
         ends = [at for at, one in enumerate(ids) if one == self.eos_token_id]
         last = self.conformers if self.ends_with_tag else 1
         return ends[last - 1] + 1 if len(ends) >= last else len(ids)
+
+    def prompt_ids_apart(self, prompt: str) -> list[int] | None:
+        """The ids of a prompt before an answer, if they are not those of its text alone, because a token crosses its end."""
+        return self.source.tokenizer.prompt_ids_apart(prompt, "" if self.opened else "[CONFORMER]")
 
     def token(self, token_id: int) -> str:
         """The text of one token."""

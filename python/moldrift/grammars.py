@@ -76,11 +76,8 @@ def export_grammar(
 def _line(automaton: Automaton, smiles: str, format: str) -> dict[str, Any]:
     constraint = automaton.constraint(smiles)
     grammar = constraint.grammar(format)
-    prompt = f"[SMILES]{smiles}[/SMILES]"
-    missing = "[CONFORMER]"
-    if automaton.opened:
-        prompt, missing = prompt + missing, ""
-    ids = automaton.source.tokenizer.prompt_ids_apart(prompt, missing)
+    opened = "[CONFORMER]" if automaton.opened else ""
+    ids = automaton.prompt_ids_apart(f"[SMILES]{smiles}[/SMILES]{opened}")
     return {
         "smiles": smiles,
         "skeleton": constraint.skeleton,

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import moldrift._lib as _lib
-from moldrift.arguments import is_list_of_prompts, whole_numbers
+from moldrift.arguments import is_list_of_prompts, whole_number
 from moldrift.errors import DriftError, ForbiddenToken
 from moldrift.sampling import Sampling
 from moldrift.sources import TokenizerSource
@@ -78,10 +78,10 @@ class ConstraintLogitsProcessor(LogitsProcessor):
     ) -> None:
         self.source = source
         self.sampling = sampling
-        several = whole_numbers("first_prompt", first_prompt, "0 or more")
-        if len(several) != 1 or not 0 <= several[0] < 2**63:
-            raise DriftError(f"first_prompt: {first_prompt!r:.60} is no number of a prompt; give 0 or more")
-        prompts = list(range(several[0], several[0] + len(constraints)))
+        first = whole_number(
+            "first_prompt", first_prompt, range(2**63), "is no number of a prompt", "0 or more"
+        )
+        prompts = list(range(first, first + len(constraints)))
         sampler = sampling.sampler() if sampling is not None else None
         self.rows = _lib.Rows(constraints, prompts, list(source.ends), sampler)
         self.forward_passes = 0

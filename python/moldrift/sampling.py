@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import moldrift._lib as _lib
-from moldrift.arguments import number, whole_numbers
-from moldrift.errors import DriftError
+from moldrift.arguments import number, whole_number
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,9 @@ class Sampling:
 
     def __post_init__(self) -> None:
         for name, value in (("top_k", self.top_k), ("seed", self.seed)):
-            if value is None:
-                continue
-            several = whole_numbers(name, value, "0 or more")
-            if len(several) != 1 or not 0 <= several[0] < 2**64:
-                raise DriftError(f"{name}: {value!r:.60} is not from 0 to 2^64 - 1; give such a number")
-            object.__setattr__(self, name, several[0])
+            if value is not None:
+                count = whole_number(name, value, range(2**64), "is not from 0 to 2^64 - 1", "0 or more")
+                object.__setattr__(self, name, count)
         for name, setting in (
             ("temperature", self.temperature),
             ("top_p", self.top_p),

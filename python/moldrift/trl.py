@@ -210,14 +210,9 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
     def _grammar_of(self, prompt_ids: Sequence[int]) -> str:
         """The grammar for a prompt."""
         text = self.automaton.text(prompt_ids)
-        if self._prompt_ids(text) is not None:
+        if self.automaton.prompt_ids_apart(text) is not None:
             raise _refused("vLLM with a tokenizer of which a token crosses the end of the prompt")
         return self.automaton.grammar(self.smiles_of(text), self._grammar)
-
-    def _prompt_ids(self, prompt: str) -> list[int] | None:
-        """The ids of a prompt before an answer, if they are not those of its text alone."""
-        begun = "" if self.automaton.opened else "[CONFORMER]"
-        return self.automaton.source.tokenizer.prompt_ids_apart(prompt, begun)
 
     def _rollout(self, prompts: list[Any], _trainer: Any) -> dict[str, Any]:
         """TRL's ``rollout_func``: one completion for each prompt, by transformers."""
@@ -228,7 +223,7 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
         # A token may cross the end of a prompt; the answer begins with it.
         prompt_ids = [
             own if ids is None else ids
-            for own, ids in zip(alone, map(self._prompt_ids, prompts), strict=True)
+            for own, ids in zip(alone, map(self.automaton.prompt_ids_apart, prompts), strict=True)
         ]
         for own, ids, one in zip(alone, prompt_ids, smiles, strict=True):
             if ids is not own:

@@ -39,15 +39,16 @@ _log = logging.getLogger(__name__)
 #: The options of a request beside ``smiles`` and ``geometry``: of both automata, and of `GeometryAutomaton` alone.
 _OPTIONS = frozenset({"dialect", "encoding", "conformers", "opened"})
 _STRENGTH = frozenset({"bounds", "signs", "planes"})
+_TRUTH = (lambda value: isinstance(value, bool), "true or false")
 #: Whether the value of an option is right, and what it should be.
 _VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "dialect": (lambda value: value is None or isinstance(value, str), "fixed or stripped"),
     "conformers": (lambda value: type(value) is int and 1 <= value <= 1000, "1 to 1,000"),
-    "opened": (lambda value: isinstance(value, bool), "true or false"),
-    "geometry": (lambda value: isinstance(value, bool), "true or false"),
+    "opened": _TRUTH,
+    "geometry": _TRUTH,
     "bounds": (lambda value: type(value) in (int, float), "a number"),
-    "signs": (lambda value: isinstance(value, bool), "true or false"),
-    "planes": (lambda value: isinstance(value, bool), "true or false"),
+    "signs": _TRUTH,
+    "planes": _TRUTH,
 }
 
 

@@ -13,8 +13,8 @@ use super::shards::{ShardArgs, ShardOf};
 use super::skeletons::{AuditBySkeleton, SkeletonArgs};
 use super::skipped;
 use super::values::{
-    DIALECTS_OR_AUTO, DialectOrAuto, EncodingArgs, RowArgs, choice, found, is_stdout, not_stdout, one_of,
-    threshold, thresholds,
+    DIALECTS_OR_AUTO, DialectOrAuto, EncodingArgs, RowArgs, choice, files_alone, found, is_stdout,
+    not_stdout, one_of, threshold, thresholds,
 };
 use crate::report::audit_page::audit_page;
 use crate::report::audit_view::{
@@ -176,13 +176,8 @@ impl TextFiles {
             let problem = "the record already goes to stdout";
             return Err(Error::input("--verdicts -", problem, "write one of them to a file"));
         }
-        let others = [("--html -", &self.html), ("--summary -", &self.summary), ("--matrix -", &self.matrix)];
-        for (option, path) in others {
-            if path.as_deref().is_some_and(is_stdout) {
-                let problem = "stdout takes the tables or the record";
-                return Err(Error::input(option, problem, "give the name of a file"));
-            }
-        }
+        let others = [("--html", &self.html), ("--summary", &self.summary), ("--matrix", &self.matrix)];
+        files_alone(&others, "stdout takes the tables or the record")?;
         files
             .writes("--verdicts", not_stdout(self.verdicts.as_deref()))?
             .writes("--matrix", self.matrix.as_deref())?

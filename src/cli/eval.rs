@@ -8,7 +8,7 @@ use super::eval_output::{Targets, render, texts};
 use super::generation::{check_shards, find, generate_plan, show_shard, tell_kept, told_molecules};
 use super::invocation::Invocation;
 use super::output::Output;
-use super::values::{is_stdout, not_stdout, thresholds};
+use super::values::{files_alone, is_stdout, not_stdout, thresholds};
 use crate::report::trace::chrome_trace;
 use drift_core::chem::AtomLimit;
 use drift_core::run_files::RunFiles;
@@ -80,10 +80,7 @@ pub(super) fn merge(
     job: &Job,
     output: &Output,
 ) -> anyhow::Result<()> {
-    if targets.texts.as_deref().is_some_and(is_stdout) {
-        let problem = "stdout takes the tables or the record";
-        return Err(Error::input("--texts -", problem, "give the name of a file").into());
-    }
+    files_alone(&[("--texts", &targets.texts)], "stdout takes the tables or the record")?;
     let mut args: Args = Invocation::parsed(manifest)?;
     find(&mut args.generate.model)?;
     // Files that the merge names take precedence over the files that the shards' command names.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::energy::energy_lines;
 use super::molecule_lines::LinesFormat;
 use super::output::Output;
-use super::values::{is_stdout, not_stdout};
+use super::values::{files_alone, not_stdout};
 use crate::report::chemistry_view::{chemistry_table, flatness_table};
 use crate::report::energy_view::energy_table;
 use crate::report::eval_page::eval_page;
@@ -58,12 +58,8 @@ pub(super) struct Targets {
 impl Targets {
     /// Refuses files that cannot be written, or that would overwrite an input. `files` has the inputs.
     pub(super) fn check(&self, files: RunFiles) -> Result<(), Error> {
-        for (option, path) in [("--verdicts -", &self.verdicts), ("--matrix -", &self.matrix)] {
-            if path.as_deref().is_some_and(is_stdout) {
-                let problem = "stdout takes the tables or the record";
-                return Err(Error::input(option, problem, "give the name of a file"));
-            }
-        }
+        let others = [("--verdicts", &self.verdicts), ("--matrix", &self.matrix)];
+        files_alone(&others, "stdout takes the tables or the record")?;
         let files = files.writes_in("-o", not_stdout(self.folder.as_deref()), &[RECORD, PAGE, FILE])?;
         let files = files
             .writes("--texts", not_stdout(self.texts.as_deref()))?

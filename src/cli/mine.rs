@@ -8,7 +8,7 @@ use super::invocation::Invocation;
 use super::output::Output;
 use super::shards::{ShardArgs, ShardOf};
 use super::skipped;
-use super::values::{EncodingArgs, FrameArgs, SmilesOfArgs, is_stdout, not_stdout};
+use super::values::{EncodingArgs, FrameArgs, SmilesOfArgs, files_alone, is_stdout, not_stdout};
 use crate::report::flaws_view::flaws_text;
 use crate::report::stats_view::{faults_line, stats_page, stats_table};
 use drift_core::io::{AtomicFile, OutputSet};
@@ -169,12 +169,8 @@ fn mined(
     let list = not_stdout(args.list.as_deref());
     files.writes("-o", store)?.writes("--html", page)?.writes("--list", list)?.check()?;
     output.refuse_stdout(args.output.as_deref(), "store")?;
-    for (option, path) in [("--html -", &args.html), ("--list -", &args.list)] {
-        if path.as_deref().is_some_and(is_stdout) {
-            let problem = "stdout takes either the table or the store";
-            return Err(Error::input(option, problem, "give the name of a file").into());
-        }
-    }
+    let others = [("--html", &args.html), ("--list", &args.list)];
+    files_alone(&others, "stdout takes either the table or the store")?;
     let to_stdout = args.output.as_deref().is_some_and(is_stdout);
     let spool = if to_stdout { Some(tempfile::tempdir()?) } else { None };
     let path = spool.as_ref().map(|folder| folder.path().join("corpus.h5")).or(args.output.clone());

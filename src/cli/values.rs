@@ -262,6 +262,14 @@ pub(super) fn folder_alone<'p>(option: &str, path: &'p Path) -> Result<Option<&'
     Ok(Some(path))
 }
 
+/// Refuses `-` for files that stdout does not take, with what it takes as the problem.
+pub(super) fn files_alone(files: &[(&str, &Option<PathBuf>)], problem: &str) -> Result<(), Error> {
+    let wrong = files.iter().find(|(_, path)| path.as_deref().is_some_and(is_stdout));
+    wrong.map_or(Ok(()), |(option, _)| {
+        Err(Error::input(format!("{option} -"), problem, "give the name of a file"))
+    })
+}
+
 /// Returns a message of the library, with parameters named by their flags.
 pub(super) fn in_flags(message: &str) -> String {
     let mut parts = message.split('‘');

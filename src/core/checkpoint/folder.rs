@@ -177,6 +177,16 @@ impl ModelFolder {
         [WEIGHTS, INDEX].iter().find_map(|name| self.file(name))
     }
 
+    /// Returns the files of weights that were not written with the others, and would be mistaken for weights of the same model.
+    pub fn stale_weights(&self, is_written: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+        let there = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let names = there.filter_map(|entry| entry.file_name().into_string().ok());
+        names
+            .filter(|name| is_weights_file(name) && !is_written(name))
+            .map(|name| self.path.join(name))
+            .collect()
+    }
+
     /// Returns the file that [`ModelFolder::weights`] finds, which must exist.
     ///
     /// # Errors

@@ -196,13 +196,13 @@ impl Borders<'_> {
     /// Returns the bytes with which words of items begin: capital letters, and what the words of the prompt begin with.
     fn initials(&self, items: usize) -> BTreeSet<u8> {
         let words = self.items.into_iter().flat_map(|all| &all[items].words);
-        words.filter_map(|word| word.bytes().next()).chain(capitals()).collect()
+        initials(words).union(&capitals()).copied().collect()
     }
 }
 
 /// Returns the bytes with which words begin.
-fn initials(words: &BTreeSet<Box<str>>) -> BTreeSet<u8> {
-    words.iter().filter_map(|word| word.bytes().next()).collect()
+fn initials<'w>(words: impl IntoIterator<Item = &'w Box<str>>) -> BTreeSet<u8> {
+    words.into_iter().filter_map(|word| word.bytes().next()).collect()
 }
 
 fn capitals() -> BTreeSet<u8> {

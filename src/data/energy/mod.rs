@@ -160,9 +160,6 @@ impl Energies {
             let batch = &missing[next..missing.len().min(next + self.plan.batch)];
             let input: String = batch.iter().map(|at| &*texts[*at]).collect();
             let (answers, ended) = run(&self.plan, input.into_bytes(), batch.len(), job);
-            if let RunEnd::Broken(error) = ended {
-                return Err(error);
-            }
             let answered = answers.len();
             let told: Vec<(&str, EnergyAnswer)> =
                 batch.iter().zip(answers).map(|(at, answer)| (&*keys[*at], answer)).collect();
@@ -171,7 +168,7 @@ impl Energies {
             next += answered;
             match ended {
                 RunEnd::Done => silent = 0,
-                RunEnd::Failed(error) | RunEnd::Broken(error) => return Err(error),
+                RunEnd::Failed(error) => return Err(error),
                 RunEnd::Silent => {
                     silent = if answered > 0 { 1 } else { silent + 1 };
                     if silent >= PATIENCE {

@@ -28,8 +28,6 @@ pub(super) enum RunEnd {
     Silent,
     /// The program failed, or the job was cancelled.
     Failed(Error),
-    /// The program wrote something else than a line for each frame, so that no line is known to be of its frame.
-    Broken(Error),
 }
 
 /// Runs the program on a batch of `frames` frames. Returns the answers for the first of them, in order, and how the run ended.
@@ -101,9 +99,13 @@ impl<'p> RunningProgram<'p> {
                         answers.push(answer);
                     }
                     Ok(None) => {}
-                    Err(error) => break RunEnd::Broken(error),
+                    Err(error) => {
+                        // No line is known to be of its frame.
+                        answers.clear();
+                        break RunEnd::Failed(error);
+                    }
                 },
-                Err(RecvTimeoutError::Disconnected) => break self.after(frames, answers.len(), job),
+                Err(RecvTimeoutError::Disconnected) => break self.after(frames, answers, job),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             // Also after a line: a program may write lines faster than the pause that `recv_timeout` waits for.
@@ -152,7 +154,7 @@ impl<'p> RunningProgram<'p> {
     }
 
     /// Determines how the program ended, after it closed its output.
-    fn after(&mut self, frames: usize, known: usize, job: &Job) -> RunEnd {
+    fn after(&mut self, frames: usize, answers: &mut Vec<EnergyAnswer>, job: &Job) -> RunEnd {
         let begun = Instant::now();
         // It has closed its output, but may not have exited yet.
         let status = loop {
@@ -169,9 +171,11 @@ impl<'p> RunningProgram<'p> {
         };
         match status {
             Some(status) if !status.success() => RunEnd::Failed(self.died(status)),
-            _ if known < frames => {
+            _ if answers.len() < frames => {
+                // No line is known to be of its frame.
+                let known = answers.drain(..).count();
                 let lines = if known == 1 { "line" } else { "lines" };
-                RunEnd::Broken(self.broken(format!("wrote {known} {lines} for {frames} frames")))
+                RunEnd::Failed(self.broken(format!("wrote {known} {lines} for {frames} frames")))
             }
             _ => RunEnd::Done,
         }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::parameters::ParameterLayout;
 use super::report::TrainReport;
 use drift_core::checkpoint::{
-    CONFIG, Float, GENERATION_CONFIG, RECIPE, TOKENIZER_CONFIG, WEIGHTS, is_weights_file,
+    CONFIG, Float, GENERATION_CONFIG, ModelFolder, RECIPE, TOKENIZER_CONFIG, WEIGHTS,
 };
 use drift_core::io::OutputSet;
 use drift_core::tokenizer::NamedToken;
@@ -82,11 +82,8 @@ pub fn write(
     let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
     file(WEIGHTS, &serialize(views, Some(metadata)).map_err(|e| refuse(&e))?)?;
     // Weights of another model in the folder would be mistaken for these.
-    let there = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = there.filter_map(|entry| entry.file_name().into_string().ok());
-    names
-        .filter(|name| is_weights_file(name) && name != WEIGHTS)
-        .for_each(|name| files.remove(&folder.join(name)));
+    let stale = ModelFolder::new(folder).stale_weights(|name| name == WEIGHTS);
+    stale.iter().for_each(|file| files.remove(file));
     files.commit()
 }
 

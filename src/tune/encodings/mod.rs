@@ -48,7 +48,8 @@ impl EncodingsPlan {
 /// Measures every encoding with every tokenizer. The corpus is read once, and only a sample of it is kept.
 ///
 /// # Errors
-/// If two tokenizers have the same name, the corpus cannot be read or contains no conformer, a tokenizer cannot write the texts of an encoding, or the job was cancelled.
+/// If two tokenizers have the same name, the corpus cannot be read or contains no conformer, a tokenizer cannot write the texts of an
+/// encoding, or the job was cancelled.
 pub fn compare_encodings(
     plan: &EncodingsPlan,
     corpus: &dyn Conformers,

@@ -14,7 +14,7 @@ use super::source::{Shard, SourceModel};
 use super::tables::{GrownTable, grown, rows};
 use crate::design::rows::initial::has_rows;
 use crate::design::rows::recipe::RowInit;
-use drift_core::checkpoint::{INDEX, is_weights_file};
+use drift_core::checkpoint::{INDEX, ModelFolder};
 use drift_core::io::OutputSet;
 use drift_core::job::{Provenance, Unit};
 use drift_core::tokenizer::encoding_beside;
@@ -87,7 +87,9 @@ pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelRepo
     for (file, ordered) in growing.into_iter().zip(&ordered) {
         files.add(file.finish(&ordered.header(rows)?)?);
     }
-    remove_stale(&mut files, plan, &report);
+    // Weights of another run would be mistaken for weights of this one.
+    let is_written = |name: &str| report.files.iter().any(|file| file.name == name);
+    ModelFolder::new(&plan.output).stale_weights(is_written).iter().for_each(|file| files.remove(file));
     files.commit()?;
     Ok(report)
 }
@@ -175,14 +177,4 @@ fn tokenizers(
     });
     let own = own.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     Ok((own?.0, extended?))
-}
-
-/// Removes weights of another run, which would be mistaken for weights of this one.
-fn remove_stale(files: &mut OutputSet, plan: &ExtendModelPlan, report: &ExtendModelReport) {
-    let there = std::fs::read_dir(&plan.output).into_iter().flatten().flatten();
-    for name in there.filter_map(|entry| entry.file_name().into_string().ok()) {
-        if is_weights_file(&name) && report.files.iter().all(|file| file.name != name) {
-            files.remove(&plan.output.join(name));
-        }
-    }
 }
