@@ -1,6 +1,6 @@
 //! The difference of two shares on the same clusters of texts.
 
-use crate::stats::interval::{Interval, student_quantile};
+use crate::stats::interval::{Interval, student_quantile, wilson};
 
 drift_core::counters! {
     /// How many of how many have a property.
@@ -55,7 +55,50 @@ pub(in super::super) fn ratio_difference(clusters: &[Cluster], level: f64) -> Op
     let squares: f64 = clusters.iter().map(|cluster| residual(cluster).powi(2)).sum();
     let difference = with - without;
     // A single molecule has no spread, so there is no quantile and no interval.
-    let interval = student_quantile(level, (clusters.len() as u64).saturating_sub(1))
+    let spread = student_quantile(level, (clusters.len() as u64).saturating_sub(1))
         .map(|quantile| Interval::around(difference, quantile * (squares / (m - 1.0) / m).sqrt()));
+    // What remains of a sum of zeros is its rounding error.
+    let interval = if difference != 0.0 && squares < 1e-20 * m {
+        spread.and_then(|_| unanimous(difference, clusters.len() as u64, level))
+    } else {
+        spread
+    };
     Some(RatioDifference { without, with, difference, interval })
+}
+
+/// Returns the interval of a difference that is the same in all of `clusters` clusters, which shows no spread.
+///
+/// Each cluster counts as one trial of [`wilson`]: at least a share `w` of all such clusters has this difference, and that of the others
+/// may be anything from -1 to 1. So the mean lies between `w difference - (1 - w)` and `w difference + (1 - w)`.
+fn unanimous(difference: f64, clusters: u64, level: f64) -> Option<Interval> {
+    let share = wilson(clusters, clusters, level)?.low;
+    Some(Interval::around(share * difference, 1.0 - share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fallen(clusters: usize) -> Interval {
+        let cluster = Cluster { before: Share { count: 4, of: 4 }, after: Share { count: 1, of: 4 } };
+        ratio_difference(&vec![cluster; clusters], 0.95).unwrap().interval.unwrap()
+    }
+
+    #[test]
+    fn few_molecules_that_agree_prove_nothing() {
+        let two = fallen(2);
+        assert!(two.contains(-0.75) && two.contains(0.0), "{two:?}");
+        assert!(fallen(10).high < 0.0 && fallen(10).low > -1.0);
+        let width = |clusters| fallen(clusters).high - fallen(clusters).low;
+        assert!(width(100) < width(10) && width(100) > 0.0);
+        assert_eq!(ratio_difference(&[Cluster::default(); 3], 0.95), None);
+        let alone = Cluster { before: Share { count: 4, of: 4 }, after: Share { count: 1, of: 4 } };
+        assert_eq!(ratio_difference(&[alone], 0.95).unwrap().interval, None);
+    }
+
+    #[test]
+    fn molecules_that_do_not_change_have_no_interval_around_another_value() {
+        let cluster = Cluster { before: Share { count: 3, of: 4 }, after: Share { count: 3, of: 4 } };
+        assert_eq!(ratio_difference(&[cluster; 2], 0.95).unwrap().interval, Some(Interval::around(0.0, 0.0)));
+    }
 }
