@@ -313,6 +313,11 @@ fn shards_of_files_that_do_not_fit_are_refused() {
     run(&["--shard", "2/2", "-o", "b"]).refused_for("b: was started with other input files");
     run(&["--shard", "2/2", "-o", "c"]).good();
     folder.drift(&["merge", "a", "c", "-o", "out"]).refused_for("was made from other input files");
+    // As many files with as many bytes, of other names.
+    std::fs::rename(folder.path().join("in/13.jsonl"), folder.path().join("in/14.jsonl")).unwrap();
+    run(&["--shard", "2/2", "-o", "c"]).refused_for("c: was started with other input files");
+    run(&["--shard", "1/2", "-o", "d"]).good();
+    folder.drift(&["merge", "d", "c", "-o", "out"]).refused_for("was made from other input files");
     assert!(!folder.path().join("out").exists());
     // What there is, if that is wanted.
     let ran = folder.drift(&["merge", "c", "--partial", "-o", "out"]);

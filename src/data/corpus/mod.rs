@@ -59,7 +59,7 @@ pub use lines::MAX_LINE_BYTES;
 pub use names::Names;
 pub(crate) use plain::looks_like_bins;
 pub(crate) use read::whole;
-pub use read::{Listing, read};
+pub use read::{Listing, ListingIdentity, read};
 pub use row_filter::RowFilter;
 pub use row_parts::{Cells, RowBytes, RowLayout, RowNeeds};
 #[cfg(test)]

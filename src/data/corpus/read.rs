@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::archive::{Member, read_tar, read_zip};
 use super::damage::read_error;
 use super::source::{self, Format};
@@ -49,6 +51,17 @@ pub fn read(
     Ok(summary)
 }
 
+/// What tells the files of a listing from others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListingIdentity {
+    /// The number of files.
+    pub files: usize,
+    /// Their total size in bytes.
+    pub bytes: u64,
+    /// The hash of their names and sizes, in order.
+    pub sha256: String,
+}
+
 /// The files of the inputs, in reading order.
 #[derive(Debug)]
 pub struct Listing {
@@ -79,6 +92,18 @@ impl Listing {
     /// Returns the size of each file in bytes, in order; 0 for a pipe.
     pub fn sizes(&self) -> Vec<u64> {
         self.files.iter().map(|file| file.bytes).collect()
+    }
+
+    /// Returns what tells these files from others without reading them: how many, how large, and a hash of their names and sizes. Names
+    /// are relative to the folder that was given, so that the location of the folder does not matter.
+    pub fn identity(&self) -> ListingIdentity {
+        let names: String =
+            self.files.iter().map(|file| format!("{} {:?}\n", file.bytes, file.name())).collect();
+        ListingIdentity {
+            files: self.files.len(),
+            bytes: self.files.iter().map(|file| file.bytes).sum(),
+            sha256: io::hash_bytes("", names.as_bytes()).sha256,
+        }
     }
 
     /// Reads a range of the files as [`read()`] does, but accepts files without any conformer. Inputs that are not files count as

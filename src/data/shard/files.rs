@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::progress::FinishedPiece;
 use super::{Manifest, Shard, Work};
-use crate::corpus::{Listing, ReadOptions, ReadSummary};
+use crate::corpus::{Listing, ListingIdentity, ReadOptions, ReadSummary};
 use drift_core::io::{AtomicFile, hash_file};
 use drift_core::job::InputHash;
 use drift_core::{Error, Job, Result};
@@ -50,8 +50,8 @@ impl FinishedPiece for FilesEntry {
 pub struct FilesPart {
     /// The files, by their indices among all files.
     pub files: Range<usize>,
-    /// The number of all files, and their total size in bytes.
-    pub of: (usize, u64),
+    /// All files.
+    pub of: ListingIdentity,
     /// The file next to the journal that contains the result.
     pub kept: InputHash,
     /// The summary of the result.
@@ -150,7 +150,7 @@ impl FilesShard {
             return Err(Error::input(format!("--shard {shard}"), format!("there {count}"), remedy));
         }
         let (work, finished) = manifest.begin::<FilesEntry>(folder)?;
-        let of = (sizes.len(), sizes.iter().sum());
+        let of = listing.identity();
         if finished.iter().filter_map(FilesEntry::part).any(|part| part.of != of) {
             let remedy = "give another folder, or delete it to start again";
             return Err(Error::input(folder.display(), "was started with other input files", remedy));
@@ -184,7 +184,7 @@ impl FilesShard {
     /// The errors of `each`, or if the system refuses to write.
     pub fn run(&mut self, extension: &str, job: &Job, each: &mut DoFiles<'_>) -> Result<FilesDone> {
         let sizes = self.listing.sizes();
-        let of = (sizes.len(), sizes.iter().sum());
+        let of = self.listing.identity();
         let is_new = !self.folder.exists();
         std::fs::create_dir_all(&self.folder).map_err(|e| Error::io(&self.folder, e))?;
         for files in parts(&sizes, self.part_bytes, self.first()..self.files.end) {
@@ -200,7 +200,8 @@ impl FilesShard {
             file.commit()?;
             // The hash of the file on disk, so that a merge can detect any change.
             let kept = hash_file(&path, job)?;
-            let part = FilesPart { files, of, kept, came, seconds: begun.elapsed().as_secs_f64() };
+            let part =
+                FilesPart { files, of: of.clone(), kept, came, seconds: begun.elapsed().as_secs_f64() };
             self.add(FilesEntry::Part(Box::new(part)))?;
         }
         // Running a finished shard again must not extend its journal.
@@ -271,7 +272,7 @@ impl MergedFiles {
             }
         }
         match merged.parts.last() {
-            Some((path, last)) if last.files.end != last.of.0 && !is_partial => Err(other_files(path)),
+            Some((path, last)) if last.files.end != last.of.files && !is_partial => Err(other_files(path)),
             _ => Ok(merged),
         }
     }
