@@ -11,15 +11,15 @@ const MAX_ROWS: usize = 40;
 /// important ones.
 const MAX_TRACE_ROWS: usize = 10;
 
-/// For traces first the eight tables; then one table per run or category. Equal figures are only counted.
+/// For traces first the eight tables, for records first the settings that differ; then one table per run or category. Equal figures are
+/// only counted.
 pub fn tables(report: &CompareReport) -> Vec<Table> {
     let mut tables: Vec<Table> = report.tables.iter().map(trace_table).collect();
+    tables.extend(settings_table(report));
     tables.extend(report.groups.iter().map(|group| table(report, group)));
     let of_what = if report.kind == RecordKind::Eval { "run" } else { "category" };
     let mut rest = Table::new("Only in one of them").code("file").text(of_what);
-    let [a, b] = &report.files;
-    let files = if a == b { ["first", "second"] } else { [a.as_str(), b.as_str()] };
-    for (file, names) in files.into_iter().zip(&report.unmatched) {
+    for (file, names) in file_names(report).into_iter().zip(&report.unmatched) {
         for name in names {
             rest.row([file, name]);
         }
@@ -30,10 +30,32 @@ pub fn tables(report: &CompareReport) -> Vec<Table> {
     tables
 }
 
-fn table(report: &CompareReport, group: &Group) -> Table {
+/// Returns what the two files are called: their names, if these tell them apart.
+fn file_names(report: &CompareReport) -> [&str; 2] {
     let [a, b] = &report.files;
+    if a == b { ["first", "second"] } else { [a, b] }
+}
+
+/// Returns the settings of the protocol that differ, if there are any.
+fn settings_table(report: &CompareReport) -> Option<Table> {
+    if report.settings.is_empty() {
+        return None;
+    }
+    let [a, b] = file_names(report);
+    let mut table = Table::new("Settings that differ").code("setting").text(a).text(b);
+    for setting in &report.settings {
+        let [first, second] = setting.values.each_ref().map(|value| value.as_deref().unwrap_or("-"));
+        table.row([&*setting.name, first, second]);
+    }
+    if report.settings.iter().any(|setting| setting.name.starts_with("molecules")) {
+        table.note("The molecules differ, so a difference below may be one between molecules.");
+    }
+    Some(table)
+}
+
+fn table(report: &CompareReport, group: &Group) -> Table {
     let is_trace = report.kind == RecordKind::ChromeTrace;
-    let (a, b) = if a == b || is_trace { ("first", "second") } else { (a.as_str(), b.as_str()) };
+    let [a, b] = if is_trace { ["first", "second"] } else { file_names(report) };
     let title = if is_trace { format!("Category {}", group.name) } else { group.name.clone() };
     let mut table = Table::new(title).code("figure").number(a).number(b).number("second\nby first");
     let (equal, other): (Vec<&Figure>, Vec<&Figure>) =

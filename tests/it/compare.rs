@@ -35,6 +35,35 @@ fn runs_are_matched_by_what_they_are() {
 }
 
 #[test]
+fn settings_that_differ_are_told_before_the_figures() {
+    let folder = Folder::new();
+    let record = |protocol: Value| {
+        let mut record: Value = serde_json::from_str(A).unwrap();
+        record["protocol"] = protocol;
+        record.to_string()
+    };
+    let references = json!({"from": null, "used": 3, "unused": [1]});
+    let a = json!({"molecules_from": "small", "molecules": 8, "seed": 0, "strip_junk": false, "references": references});
+    let mut b = a.clone();
+    b["molecules_from"] = json!("qm9-like");
+    b["references"]["used"] = json!(4);
+    folder.file("a.json", record(a));
+    folder.file("b.json", record(b));
+    let report = folder.drift(&["compare", "a.json", "b.json", "--json"]).good().json();
+    let differ = json!([
+        {"name": "molecules_from", "values": ["small", "qm9-like"]},
+        {"name": "references.used", "values": ["3", "4"]}
+    ]);
+    assert_eq!(report["settings"], differ);
+    let ran = folder.drift(&["compare", "a.json", "b.json"]).good();
+    let (settings, note) = (ran.text().find("Settings that differ"), "The molecules differ, so");
+    assert!(settings.is_some() && settings < ran.text().find("figures are equal"), "{}", ran.text());
+    assert!(ran.text().contains(note), "{}", ran.text());
+    let same = folder.drift(&["compare", "a.json", "a.json"]).good();
+    assert!(!same.text().contains("Settings"), "{}", same.text());
+}
+
+#[test]
 fn traces_are_summed_by_name() {
     let folder = Folder::new();
     let a = r#"{"traceEvents": [{"name": "forward", "cat": "gpu", "ph": "X", "ts": 0, "dur": 1500000, "pid": 1, "tid": "x"},
@@ -94,7 +123,7 @@ fn values(report: &Value, table: &str, row: &str, figure: &str) -> Value {
 fn traces_become_eight_tables() {
     let folder = traces();
     let report = folder.drift(&["compare", TRACES[0], TRACES[1], "--json"]).good().json();
-    assert_eq!((&report["schema"], &report["kind"]), (&json!("drift.compare/2"), &json!("chrome_trace")));
+    assert_eq!((&report["schema"], &report["kind"]), (&json!("drift.compare/3"), &json!("chrome_trace")));
     let keys: Vec<&str> =
         report["tables"].as_array().unwrap().iter().map(|table| table["key"].as_str().unwrap()).collect();
     let eight = [

@@ -16,6 +16,8 @@ const KEYS: [&str; 5] = ["model", "tokenizer", "lp", "placeholder", "device"];
 pub(super) struct DocumentFigures {
     /// For a record, its runs by name; the inner `None` means that a run is not an object.
     pub runs: Option<Option<Vec<(String, Figures)>>>,
+    /// For a record, the settings of its protocol.
+    pub protocol: Vec<(String, String)>,
     /// For a trace, its events.
     pub trace: Option<Box<Trace>>,
 }
@@ -31,7 +33,7 @@ impl<'de> JsonFold<'de> for Document {
     }
 
     fn list<A: SeqAccess<'de>>(self, events: A) -> Result<DocumentFigures, A::Error> {
-        Ok(DocumentFigures { trace: Events.list(events)?, runs: None })
+        Ok(DocumentFigures { trace: Events.list(events)?, ..DocumentFigures::default() })
     }
 
     fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<DocumentFigures, A::Error> {
@@ -39,6 +41,12 @@ impl<'de> JsonFold<'de> for Document {
         while let Some(field) = fields.next_key::<String>()? {
             match &*field {
                 "runs" => found.runs = fields.next_value_seed(FoldSeed(Runs))?,
+                "protocol" => {
+                    let mut kept = RetainedSize::default();
+                    let settings =
+                        Settings { name: String::new(), found: &mut found.protocol, kept: &mut kept };
+                    fields.next_value_seed(FoldSeed(settings))?;
+                }
                 "traceEvents" => found.trace = fields.next_value_seed(FoldSeed(Events))?,
                 _ => _ = fields.next_value::<IgnoredAny>()?,
             }
@@ -136,5 +144,43 @@ impl<'de> JsonFold<'de> for Flat<'_, '_> {
             fields.next_value_seed(FoldSeed(Flat { name, run: &mut *self.run }))?;
         }
         Ok(None)
+    }
+}
+
+/// Reads the settings of a protocol as text, with dots between levels in their names. Lists are ignored: they tell what was found.
+struct Settings<'f> {
+    /// Empty for the protocol itself.
+    name: String,
+    found: &'f mut Vec<(String, String)>,
+    kept: &'f mut RetainedSize,
+}
+
+impl<'de> JsonFold<'de> for Settings<'_> {
+    type Value = ();
+
+    fn part<E: Error>(self, part: JsonPart<'_>) -> Result<(), E> {
+        let text = match part {
+            JsonPart::Text(text) => text.to_owned(),
+            JsonPart::Count(number) => number.to_string(),
+            JsonPart::Negative(number) => number.to_string(),
+            JsonPart::Number(number) => number.to_string(),
+            JsonPart::Truth(truth) => truth.to_string(),
+            JsonPart::Null | JsonPart::List | JsonPart::Object => return Ok(()),
+        };
+        self.kept.add(&[&self.name, &text])?;
+        self.found.push((self.name, text));
+        Ok(())
+    }
+
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(field) = fields.next_key::<String>()? {
+            let name = if self.name.is_empty() { field } else { format!("{}.{field}", self.name) };
+            fields.next_value_seed(FoldSeed(Settings {
+                name,
+                found: &mut *self.found,
+                kept: &mut *self.kept,
+            }))?;
+        }
+        Ok(())
     }
 }

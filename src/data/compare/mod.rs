@@ -23,7 +23,7 @@ pub use figure::Figure;
 pub use trace::{TraceEvents, TraceRow, TraceTable};
 
 /// The schema of [`CompareReport`].
-pub const SCHEMA: &str = "drift.compare/2";
+pub const SCHEMA: &str = "drift.compare/3";
 
 /// The largest file that is read, in bytes after decompression. Traces of long runs reach gigabytes, and are read in pieces.
 const MAX_BYTES: u64 = 32 << 30;
@@ -40,6 +40,9 @@ pub struct CompareReport {
     pub files: [String; 2],
     /// The kind of both files.
     pub kind: RecordKind,
+    /// For records: the settings of the protocol that differ, among them the molecules and the seed. Figures of other molecules cannot be
+    /// compared.
+    pub settings: Vec<Setting>,
     /// For traces: launches, device time, attention, copies, waits, idle time and phases. Empty for records.
     pub tables: Vec<TraceTable>,
     /// For traces: the number of events of both files that are counted.
@@ -60,6 +63,15 @@ pub enum RecordKind {
     ChromeTrace,
 }
 
+/// A setting of the protocol of two records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// The field's name with dots between levels.
+    pub name: String,
+    /// The values in the first and the second file, as text; `None` if a file lacks the setting.
+    pub values: [Option<String>; 2],
+}
+
 /// A run or a category of events that both files have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
@@ -78,7 +90,10 @@ pub fn compare(paths: [&Path; 2], job: &Job) -> Result<CompareReport> {
     let [a, b] = [read(paths[0], job)?, read(paths[1], job)?];
     let files = paths.map(io::file_name);
     match (a, b) {
-        (Record::Eval(a), Record::Eval(b)) => Ok(report(files, RecordKind::Eval, [a, b])),
+        (Record::Eval(a), Record::Eval(b)) => {
+            let settings = settings([&a.protocol, &b.protocol]);
+            Ok(CompareReport { settings, ..report(files, RecordKind::Eval, [a.runs, b.runs]) })
+        }
         (Record::Trace(a), Record::Trace(b)) => {
             let mut summaries = [*a, *b];
             let tables = trace::tables(&summaries, &files);
@@ -107,6 +122,7 @@ fn report(files: [String; 2], kind: RecordKind, groups: [Vec<(String, Figures)>;
         schema: SCHEMA,
         files,
         kind,
+        settings: Vec::new(),
         tables: Vec::new(),
         events: None,
         groups: matched,
@@ -114,8 +130,27 @@ fn report(files: [String; 2], kind: RecordKind, groups: [Vec<(String, Figures)>;
     }
 }
 
+/// Returns the settings that differ, in the order of the first file.
+fn settings(protocols: [&[(String, String)]; 2]) -> Vec<Setting> {
+    let value = |own: &[(String, String)], name: &str| {
+        own.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+    };
+    let lacks = |name: &str| value(protocols[0], name).is_none();
+    let second = protocols[1].iter().filter(|(name, _)| lacks(name));
+    let names = protocols[0].iter().chain(second).map(|(name, _)| name);
+    let both =
+        names.map(|name| Setting { name: name.clone(), values: protocols.map(|own| value(own, name)) });
+    both.filter(|setting| setting.values[0] != setting.values[1]).collect()
+}
+
+/// What is compared of a record of `drift eval`.
+struct EvalRecord {
+    protocol: Vec<(String, String)>,
+    runs: Vec<(String, Figures)>,
+}
+
 enum Record {
-    Eval(Vec<(String, Figures)>),
+    Eval(EvalRecord),
     Trace(Box<Summary>),
 }
 
@@ -156,8 +191,9 @@ fn read(path: &Path, job: &Job) -> Result<Record> {
         }
     })?;
     match found {
-        DocumentFigures { runs: Some(runs), .. } => {
-            Ok(Record::Eval(runs.ok_or_else(|| refuse("contains a run that is not an object".to_owned()))?))
+        DocumentFigures { runs: Some(runs), protocol, .. } => {
+            let runs = runs.ok_or_else(|| refuse("contains a run that is not an object".to_owned()))?;
+            Ok(Record::Eval(EvalRecord { protocol, runs }))
         }
         DocumentFigures { trace: Some(trace), .. } => Ok(Record::Trace(Box::new(Summary::of(*trace)))),
         DocumentFigures { .. } => Err(refuse("contains neither `runs` nor `traceEvents`".to_owned())),
