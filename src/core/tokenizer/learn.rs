@@ -58,7 +58,8 @@ pub fn learn_plain<'t>(
     tokenizer.add_special_tokens(added).map_err(|e| refuse(&e))?;
     let mut trainer = tokenizers::models::TrainerWrapper::from(trainer(special, size));
     tokenizer.train(&mut trainer, texts).map_err(|e| refuse(&e))?;
-    Ok(tokenizer.to_string(false).map_err(|e| refuse(&e))?.into_bytes())
+    let json = serde_json::to_value(&tokenizer).map_err(|e| refuse(&e))?;
+    Ok(json.to_string().into_bytes())
 }
 
 /// Returns the JSON of a byte-level tokenizer around a model, with block-aware splits as its pre-tokenizer.

@@ -395,10 +395,11 @@ impl Tokenizer {
 
 /// Returns the tokenizer of the `tokenizers` crate in the bytes of a file.
 fn parsed(source: &InputHash, bytes: &[u8]) -> Result<HfTokenizer> {
-    let parsed = caught(|| HfTokenizer::from_bytes(bytes).map_err(|e| e.to_string()));
-    parsed
-        .ok_or_else(|| not_readable(source))?
-        .map_err(|e| refused(source, format!("not a tokenizer: {}", first_line(&e))))
+    let no_tokenizer = |problem: &str| refused(source, format!("not a tokenizer: {}", first_line(problem)));
+    let text = std::str::from_utf8(bytes).map_err(|e| no_tokenizer(&e.to_string()))?;
+    // `from_bytes` is generic, so the whole reader would be compiled here a second time.
+    let parsed = caught(|| text.parse::<HfTokenizer>().map_err(|e| e.to_string()));
+    parsed.ok_or_else(|| not_readable(source))?.map_err(|e| no_tokenizer(&e))
 }
 
 fn not_readable(source: &InputHash) -> Error {

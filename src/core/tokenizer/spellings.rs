@@ -221,8 +221,9 @@ fn unknown(tokenizer: &Tokenizer) -> Result<Option<u32>, &'static str> {
     }
 }
 
+/// Returns the JSON of a part of a tokenizer, by way of a value, as everywhere: each serializer is compiled for all kinds of parts.
 fn json_of(part: Option<&impl serde::Serialize>) -> String {
-    part.and_then(|part| serde_json::to_string(part).ok()).unwrap_or_default()
+    part.and_then(|part| serde_json::to_value(part).ok()).map_or_else(String::new, |json| json.to_string())
 }
 
 /// Returns the bytes that the letters of a vocabulary of bytes stand for: printable ones for themselves, the others from U+0100 on.
