@@ -34,7 +34,7 @@ fn kinds_table(report: &FlawReport) -> Table {
     }
     if report.undecided > 0 {
         let count = counted(report.undecided, "conformer");
-        table.note(format!("{count} too symmetric or too large to be compared with some other one"));
+        table.note(format!("{count} too symmetric or too large to be compared with an earlier one"));
     }
     if report.has_too_many_datasets {
         table.note("there are more than 1,000 values of `dataset`, so they are not told apart".to_owned());

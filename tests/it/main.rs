@@ -76,6 +76,7 @@ mod scaffolds;
 mod shards;
 mod silent;
 mod silent_models;
+mod silent_rows;
 mod skeleton_walks;
 mod skeletons;
 mod slots;

@@ -16,7 +16,7 @@ use super::request::AuditPlan;
 use super::row_label::RowLabel;
 use super::sample::TextVerdict;
 use super::worst::{BrokenText, WorstTexts, broken_share};
-use crate::stats::interval::{Interval, LEVEL, wilson};
+use crate::stats::interval::{ClusterSums, Interval, LEVEL, wilson};
 use drift_core::Encoding;
 use drift_core::text::skeleton;
 
@@ -53,6 +53,9 @@ pub(super) struct Group {
     pub counts: SampleCounts,
     /// By prompt, or by the SMILES that pools it, how many of how many texts pass.
     pub passed: BTreeMap<Box<str>, PassedTexts>,
+    /// How many of how many texts of no known molecule pass.
+    #[serde(default)]
+    unknown: PassedTexts,
     /// The times of its texts, as far as records state them.
     pub times: TextTimes,
     pub drift: Option<DriftHistogram>,
@@ -181,6 +184,7 @@ impl Group {
             row,
             counts: SampleCounts::new(encoding),
             passed: BTreeMap::new(),
+            unknown: PassedTexts::default(),
             times: TextTimes::default(),
             drift: plan.request.tokenizer.as_ref().map(|_| DriftHistogram::default()),
             generated: BySkeleton::new(),
@@ -253,9 +257,12 @@ impl Group {
         (found, Some(ComparedMolecule { under, is_usable }))
     }
 
-    /// Counts a text of a molecule, given by its SMILES.
-    pub(super) fn count_passed(&mut self, molecule: &str, judged: &TextVerdict) {
-        let known = self.passed.entry(molecule.into()).or_default();
+    /// Counts a text of a molecule, given by its SMILES, or of none that is known.
+    pub(super) fn count_passed(&mut self, molecule: Option<&str>, judged: &TextVerdict) {
+        let known = match molecule {
+            Some(molecule) => self.passed.entry(molecule.into()).or_default(),
+            None => &mut self.unknown,
+        };
         known.passed += u64::from(judged.outcome == Outcome::Pass);
         known.texts += 1;
     }
@@ -264,6 +271,7 @@ impl Group {
     pub(super) fn merge(&mut self, other: &Group) {
         self.counts.merge(&other.counts);
         self.times.merge(&other.times);
+        self.unknown.merge(&other.unknown);
         for (molecule, passed) in &other.passed {
             self.passed.entry(molecule.clone()).or_default().merge(passed);
         }
@@ -287,6 +295,24 @@ impl Group {
         self.examples.merge(&other.examples);
     }
 
+    /// Returns the chemistry of all texts. A text of no known molecule is one of those of which the valid ones are a share.
+    fn chemistry_report(&self) -> ChemistryReport {
+        let mut unknown = MoleculeChemistry::default();
+        unknown.add(None);
+        let known: u64 = self.chemistry.values().map(|molecule| molecule.texts).sum();
+        let unknown = std::iter::repeat_n(&unknown, self.counts.samples.saturating_sub(known) as usize);
+        ChemistryReport::from_molecules(self.chemistry.values().chain(unknown))
+    }
+
+    /// Returns the intervals' sums for the share of texts that pass, with molecules as clusters. A text of no known molecule is a cluster.
+    pub(super) fn passed_sums(&self) -> ClusterSums {
+        let mut sums = ClusterSums::default();
+        self.passed.values().for_each(|molecule| sums.add(molecule.passed as i64, molecule.texts));
+        let PassedTexts { passed, texts } = self.unknown;
+        (0..texts).for_each(|text| sums.add(i64::from(text < passed), 1));
+        sums
+    }
+
     /// Returns the report row of this group. `measured` has the comparisons of its conformers with the references.
     pub(super) fn report(&self, file: &str, measured: Option<InOrder<'_>>, plan: &AuditPlan) -> FileReport {
         let counted = measured.map(|measured| plan.request.missing.counted(measured.deviations()));
@@ -306,8 +332,7 @@ impl Group {
             geometry,
             coverage: counted
                 .map(|counted| CoverageReport::from_molecules(&counted, &plan.request.thresholds)),
-            chemistry: (!self.chemistry.is_empty())
-                .then(|| ChemistryReport::from_molecules(self.chemistry.values())),
+            chemistry: (!self.chemistry.is_empty()).then(|| self.chemistry_report()),
         }
     }
 }

@@ -237,12 +237,6 @@ pub(super) fn judge_file(
     })
 }
 
-/// Returns the SMILES of a text's own skeleton, under which a text without a prompt is judged; `None` if it is not a valid text.
-fn own_smiles(judged: &TextVerdict) -> Option<String> {
-    let own = (judged.outcome == Outcome::Pass).then(|| skeleton::smiles(&judged.skeleton));
-    own.filter(|smiles| skeleton::check(smiles).is_ok())
-}
-
 /// Results by row.
 type ByRow = BTreeMap<RowLabel, Group>;
 
@@ -258,6 +252,8 @@ struct ConformerText<'r> {
     record: &'r Record,
     /// The index among the conformers of the record's text.
     place: usize,
+    /// The number of blocks of the conformers before it.
+    blocks_before: usize,
     text: &'r str,
 }
 
@@ -279,14 +275,16 @@ fn judge_records(plan: &AuditPlan, encoding: Encoding, file: &str, records: &[Re
     let mut checkers = Checkers::default();
     for record in records {
         let whole = if plan.request.all_conformers && record.text.matches(CONFORMER_OPEN).count() > 1 {
+            let mut blocks_before = 0;
             for (place, text) in conformers_in(&record.text).iter().enumerate() {
-                part.judge(plan, encoding, &mut checkers, &ConformerText { file, record, place, text })?;
+                let conformer = ConformerText { file, record, place, blocks_before, text };
+                blocks_before += part.judge(plan, encoding, &mut checkers, &conformer)?.blocks.len();
             }
             // The program that wrote a report counted texts, whatever conformers they contain. A text has one energy, too.
             let is_wanted = record.listed.is_some() || plan.energy.is_some();
             is_wanted.then(|| judge(&plan.sample(record, &record.text, encoding)))
         } else {
-            let whole = ConformerText { file, record, place: 0, text: &record.text };
+            let whole = ConformerText { file, record, place: 0, blocks_before: 0, text: &record.text };
             Some(part.judge(plan, encoding, &mut checkers, &whole)?)
         };
         if let Some(judged) = whole {
@@ -315,13 +313,13 @@ impl Part {
         checkers: &mut Checkers,
         conformer: &ConformerText<'_>,
     ) -> Result<TextVerdict> {
-        let ConformerText { file, record, place, text } = *conformer;
+        let ConformerText { file, record, place, blocks_before, text } = *conformer;
         let Record { place: record_place, prompt, row, .. } = record;
         let answer = split(text).answer;
         let mut judged = judge(&plan.sample(record, text, encoding));
         if let Some(truncated) = &record.truncated {
             for (at, block) in judged.blocks.iter_mut().enumerate() {
-                block.truncated = Some(truncated.contains(&at));
+                block.truncated = Some(truncated.contains(&(blocks_before + at)));
             }
         }
         let group = group(&mut self.by_row, row, plan, encoding);
@@ -331,12 +329,12 @@ impl Part {
             drift.add(tokenizer, encoding, answer, &template, |_| true)?;
         }
         let pool = record.pool.as_deref().filter(|_| plan.request.pool);
-        let own = prompt.is_none().then(|| own_smiles(&judged)).flatten();
+        let own = prompt.is_none().then(|| judged.own_smiles()).flatten();
         let prompt = prompt.as_deref().or(own.as_deref());
         if place == 0 {
             group.times.add(record);
         }
-        group.count_passed(pool.or(prompt).unwrap_or_default(), &judged);
+        group.count_passed(pool.or(prompt), &judged);
         let (mut chemistry, mut compared) = (None, None);
         if let Some(smiles) = prompt {
             let prompt = GroupPrompt { smiles, pool, generation: record.generation };

@@ -91,6 +91,23 @@ pub struct Record {
     pub listed: Option<SmokePosition>,
 }
 
+impl Record {
+    /// Returns what is said of one of `count` texts of a row. What the row says of its blocks would be true of none; seconds and tokens are
+    /// those of all texts, so each has a share, and the first texts have what is left of the tokens.
+    fn one_of(&self, index: usize, count: usize) -> Record {
+        if count < 2 {
+            return self.clone();
+        }
+        let of = count as u64;
+        Record {
+            truncated: None,
+            seconds: self.seconds.map(|seconds| seconds / of as f64),
+            tokens: self.tokens.map(|tokens| tokens / of + u64::from((index as u64) < tokens % of)),
+            ..self.clone()
+        }
+    }
+}
+
 /// The position of a text in a smoke report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmokePosition {
@@ -210,12 +227,15 @@ impl Reader {
         };
         let isomers = std::mem::take(&mut row.isomers);
         let is_grouped = !isomers.is_empty();
+        let count = isomers.iter().map(|(_, texts)| texts.len()).sum();
+        let mut numbers = 0..count;
         for (smiles, texts) in isomers {
-            for (index, one) in texts.into_iter().enumerate() {
+            for (index, (one, number)) in texts.into_iter().zip(&mut numbers).enumerate() {
                 let place = format!("{place}.isomers.{smiles}[{index}]");
                 match one {
                     Some(text) => {
-                        let said = Record { place, prompt: Some(smiles.clone()), ..said.clone() };
+                        let said = said.one_of(number, count);
+                        let said = Record { place, prompt: Some(smiles.clone()), ..said };
                         self.add(said.holding(text, stated), opened);
                     }
                     None => self.skip(place, "contains no text".to_owned()),
@@ -226,12 +246,14 @@ impl Reader {
             return;
         }
         if let Some(all) = row.all.take().filter(|all| !all.texts.is_empty()) {
+            let count = all.texts.len();
             for (index, one) in all.texts.into_iter().enumerate() {
                 let place = format!("{place}.{}[{index}]", all.name);
                 match one {
                     Some(text) => {
                         let generation = said.generation.map(|first| first + index as u64);
-                        let said = Record { place, generation, listed: listed(index, true), ..said.clone() };
+                        let said = said.one_of(index, count);
+                        let said = Record { place, generation, listed: listed(index, true), ..said };
                         self.add(said.holding(text, stated), opened);
                     }
                     None => self.skip(place, "contains no text".to_owned()),

@@ -23,7 +23,7 @@ use super::row_label::RowLabel;
 use super::text_encoding::{EncodingFrom, TextEncoding};
 use super::worst::WorstTexts;
 use crate::generation::GenerationRun;
-use crate::stats::interval::{ClusterSums, Interval, LEVEL};
+use crate::stats::interval::{Interval, LEVEL};
 use drift_core::Encoding;
 
 /// The number of texts whose seconds are added up, so that the speeds of rows can be compared, if no batches are stated.
@@ -32,6 +32,9 @@ const TIMED_TEXTS: usize = 32;
 /// The names of figures that a row has by itself, whatever a header says.
 const OWN_FIGURES: [&str; 7] =
     ["model", "lp", "placeholder", "dialect", "dialect_from", "speed_measure", "batch_seconds"];
+
+/// The names of further figures of a header that hold for its texts as a whole, beside their cost.
+const OF_ITS_TEXTS: [&str; 4] = ["texts", "probabilities", "mask_cost", "resampling"];
 
 /// The results for one row, with the names that records of `drift eval` have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -78,6 +81,9 @@ pub struct AuditRun {
     pub speed_measure: SpeedMeasure,
     /// The seconds of each batch, or of each 32 texts; empty if they are not known.
     pub batch_seconds: Vec<f64>,
+    /// The number of texts in these batches.
+    #[serde(skip)]
+    timed_texts: u64,
     /// What generation measured, as far as the file says it.
     #[serde(flatten)]
     pub generation: Map<String, Value>,
@@ -213,17 +219,13 @@ impl<'f> RowGroups<'f> {
         let report = self.group.report("", measured, plan);
         let ranked = self.measured.as_deref().map(|all| ranked_texts(&self.group, all, references.of));
         let ranked = ranked.unwrap_or_default();
-        let mut passed = ClusterSums::default();
-        for molecule in self.group.passed.values() {
-            passed.add(molecule.passed as i64, molecule.texts);
-        }
-        let BatchTimes { measure: speed_measure, seconds: batch_seconds } = self.times();
+        let BatchTimes { measure: speed_measure, seconds: batch_seconds, texts: timed_texts } = self.times();
         let run = AuditRun {
             row: self.row.clone(),
             encoding: texts.encoding,
             encoding_from: texts.from,
             counts: report.counts,
-            passed_interval: passed.share_interval(LEVEL),
+            passed_interval: self.group.passed_sums().share_interval(LEVEL),
             chemistry: report.chemistry.unwrap_or_default(),
             worst: references.worst.get(&self.row).cloned().unwrap_or_default(),
             ranked,
@@ -235,9 +237,10 @@ impl<'f> RowGroups<'f> {
             examples: self.group.examples.report(),
             speed_measure,
             batch_seconds,
+            timed_texts,
             generation: self.generation(),
         };
-        let cost = self.stated.map(|run| &run.cost);
+        let cost = self.stated_of_all().map(|run| &run.cost);
         let cpu_seconds = cost.and_then(|cost| cost.cpu_seconds).filter(|seconds| *seconds > 0.0);
         let measure = RowMeasure {
             group: self.first,
@@ -253,12 +256,18 @@ impl<'f> RowGroups<'f> {
 
     /// Returns the seconds of batches: those of the header, or else of the texts.
     fn times(&self) -> BatchTimes {
-        if let Some(run) = self.stated.filter(|run| !run.batch_seconds.is_empty()) {
-            return BatchTimes { measure: run.speed_measure, seconds: run.batch_seconds.clone() };
+        let texts = self.group.times.texts;
+        if let Some(run) = self.stated_of_all().filter(|run| !run.batch_seconds.is_empty()) {
+            return BatchTimes { measure: run.speed_measure, seconds: run.batch_seconds.clone(), texts };
         }
         let seconds = self.known_seconds().unwrap_or_default();
         let seconds = seconds.chunks(TIMED_TEXTS).map(|texts| texts.iter().sum()).collect();
-        BatchTimes { measure: SpeedMeasure::Wall, seconds }
+        BatchTimes { measure: SpeedMeasure::Wall, seconds, texts }
+    }
+
+    /// Returns what the header states, if it is of as many texts as were read: lines may be cut, or left out on request.
+    fn stated_of_all(&self) -> Option<&'f GenerationRun> {
+        self.stated.filter(|run| run.texts == self.group.times.texts)
     }
 
     /// Returns the seconds of the texts, if all records state them.
@@ -277,15 +286,18 @@ impl<'f> RowGroups<'f> {
         self.total_seconds().map(|total| self.group.times.texts as f64 / total)
     }
 
-    /// Returns what is known of generation: the figures of the header, or else those that seconds and tokens of texts give.
+    /// Returns what is known of generation: the figures of the header. Of the cost of its texts it has those that seconds and tokens of the
+    /// texts give, unless the header is of the same texts.
     fn generation(&self) -> Map<String, Value> {
-        if let Some(stated) = self.stated {
-            // The types of a header can always be written as JSON.
-            let Ok(Value::Object(mut figures)) = serde_json::to_value(stated) else { return Map::new() };
-            OWN_FIGURES.iter().for_each(|name| _ = figures.remove(*name));
+        let mut figures = self.stated.map(object).unwrap_or_default();
+        OWN_FIGURES.iter().for_each(|name| _ = figures.remove(*name));
+        if self.stated_of_all().is_some() {
             return figures;
         }
-        let mut figures = Map::new();
+        if let Some(stated) = self.stated {
+            object(&stated.cost).keys().for_each(|name| _ = figures.remove(name));
+            OF_ITS_TEXTS.iter().for_each(|name| _ = figures.remove(*name));
+        }
         if let Some(total) = self.total_seconds() {
             let TextTimes { texts, tokens, .. } = &self.group.times;
             figures.insert("conformers_per_second".to_owned(), (*texts as f64 / total).into());
@@ -299,6 +311,14 @@ impl<'f> RowGroups<'f> {
     }
 }
 
+/// Returns the fields of a part of a header, all of which can be written as JSON.
+fn object(part: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(part) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
 impl AuditRun {
     /// Returns a figure of generation, if it is known.
     pub fn generation_figure(&self, name: &str) -> Option<f64> {
@@ -307,7 +327,8 @@ impl AuditRun {
 
     /// Returns the seconds of its batches.
     pub(super) fn times(&self) -> BatchTimes {
-        BatchTimes { measure: self.speed_measure, seconds: self.batch_seconds.clone() }
+        let (measure, seconds) = (self.speed_measure, self.batch_seconds.clone());
+        BatchTimes { measure, seconds, texts: self.timed_texts }
     }
 
     /// Returns the figures on which advice rests.

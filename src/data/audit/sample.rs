@@ -9,7 +9,7 @@ use drift_core::Encoding;
 use drift_core::chem::{AtomLimit, Isotopes, same_molecule};
 use drift_core::encoding::{Fixed, Precision, Reading, is_three_numbers};
 use drift_core::text::enriched::in_brackets;
-use drift_core::text::skeleton::smiles;
+use drift_core::text::skeleton::{self, smiles};
 use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE, SMILES_OPEN, parse};
 use drift_core::tokenizer::block_ranges;
 
@@ -203,6 +203,14 @@ pub(super) fn within_reach(angstrom: f64) -> f64 {
 /// Converts values of an encoding to Å; codes have no coordinates and are dropped.
 pub fn in_angstrom(coordinates: &[[Fixed; 3]], encoding: Encoding) -> Vec<[f64; 3]> {
     coordinates.iter().filter_map(|values| encoding.angstrom(values)).collect()
+}
+
+impl TextVerdict {
+    /// Returns the SMILES of the text's own skeleton, under which a text without a prompt is judged; `None` if it is not a valid text.
+    pub(super) fn own_smiles(&self) -> Option<String> {
+        let own = (self.outcome == Outcome::Pass).then(|| smiles(&self.skeleton));
+        own.filter(|smiles| skeleton::check(smiles).is_ok())
+    }
 }
 
 #[cfg(test)]

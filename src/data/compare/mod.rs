@@ -132,15 +132,16 @@ fn report(files: [String; 2], kind: RecordKind, groups: [Vec<(String, Figures)>;
 
 /// Returns the settings that differ, in the order of the first file.
 fn settings(protocols: [&[(String, String)]; 2]) -> Vec<Setting> {
-    let value = |own: &[(String, String)], name: &str| {
-        own.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
-    };
-    let lacks = |name: &str| value(protocols[0], name).is_none();
-    let second = protocols[1].iter().filter(|(name, _)| lacks(name));
+    let second = protocols[1].iter().filter(|(name, _)| setting(protocols[0], name).is_none());
     let names = protocols[0].iter().chain(second).map(|(name, _)| name);
     let both =
-        names.map(|name| Setting { name: name.clone(), values: protocols.map(|own| value(own, name)) });
+        names.map(|name| Setting { name: name.clone(), values: protocols.map(|own| setting(own, name)) });
     both.filter(|setting| setting.values[0] != setting.values[1]).collect()
+}
+
+/// Returns the value of a setting.
+fn setting(protocol: &[(String, String)], name: &str) -> Option<String> {
+    protocol.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
 }
 
 /// What is compared of a record of `drift eval`.

@@ -30,7 +30,7 @@ pub struct FlawReport {
     pub counts: FlawCounts,
     /// The number of conformers without a molecule or without coordinates, of which only the text is compared.
     pub not_compared: u64,
-    /// The number of conformers that are too symmetric or too large to be compared with some other one.
+    /// The number of conformers that are too symmetric or too large to be compared with an earlier one.
     pub undecided: u64,
     /// The numbers by the column `dataset`. Empty without this column.
     pub datasets: Vec<DatasetFlaws>,

@@ -43,7 +43,7 @@ pub(super) fn touching(cell: [u16; 3]) -> impl Iterator<Item = [u16; 3]> {
 fn moved(cell: [u16; 3], by: [u8; 3]) -> Option<[u16; 3]> {
     let mut moved = cell;
     for (length, by) in moved.iter_mut().zip(by) {
-        *length = length.checked_add(u16::from(by))?.checked_sub(1)?;
+        *length = u16::try_from((u32::from(*length) + u32::from(by)).checked_sub(1)?).ok()?;
     }
     Some(moved)
 }
@@ -185,6 +185,15 @@ mod tests {
     #[test]
     fn a_key_has_no_gaps() {
         assert_eq!(size_of::<RowKey>(), 14);
+    }
+
+    #[test]
+    fn the_last_cell_touches_itself() {
+        let last = Cells::within(0.01).cell([1e9, 0.0, 1e9]);
+        assert_eq!(last, [u16::MAX, 0, u16::MAX]);
+        assert_eq!(touching(last).count(), 8);
+        assert!(touching(last).any(|cell| cell == last));
+        assert_eq!(touching([5, 5, 5]).count(), 27);
     }
 
     #[test]

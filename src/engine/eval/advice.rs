@@ -25,7 +25,11 @@ fn advised_row(run: &RunReport) -> AdvisedRow<'_> {
         counts: &run.outcome,
         chemistry: &run.chemistry,
         geometry: run.geometry.as_ref(),
-        times: BatchTimes { measure: run.speed_measure, seconds: run.batch_seconds.clone() },
+        times: BatchTimes {
+            measure: run.speed_measure,
+            seconds: run.batch_seconds.clone(),
+            texts: run.outcome.samples,
+        },
     }
 }
 

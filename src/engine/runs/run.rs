@@ -103,11 +103,13 @@ impl Run {
     /// Returns the time of each batch: CPU time if it is known for all batches, otherwise wall time.
     pub(crate) fn pace(&self) -> BatchTimes {
         let batches = &self.generated.batches;
+        let texts = self.generated.samples.len() as u64;
         match batches.iter().map(|batch| batch.cpu).collect::<Option<Vec<f64>>>() {
-            Some(seconds) => BatchTimes { measure: SpeedMeasure::Cpu, seconds },
+            Some(seconds) => BatchTimes { measure: SpeedMeasure::Cpu, seconds, texts },
             None => BatchTimes {
                 measure: SpeedMeasure::Wall,
                 seconds: batches.iter().map(|batch| batch.wall).collect(),
+                texts,
             },
         }
     }

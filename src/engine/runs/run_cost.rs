@@ -15,7 +15,7 @@ pub(crate) fn generation_run(
     unseen: Unseen,
     run: &Run,
 ) -> GenerationRun {
-    let BatchTimes { measure: speed_measure, seconds: batch_seconds } = run.pace();
+    let BatchTimes { measure: speed_measure, seconds: batch_seconds, .. } = run.pace();
     GenerationRun {
         model: checkpoint.name.clone(),
         lp: run.processor,

@@ -31,7 +31,7 @@ pub fn advice(
 ) -> Vec<String> {
     let mut out = Vec::new();
     for own in by_model(rows) {
-        let label = &own[0].label;
+        let (own, label) = (&own[..], &own[0].label);
         let pairs: Vec<&PairedComparison> =
             comparisons.iter().filter(|pair| pair.row.model == label.model).collect();
         out.extend(of_model(own, &pairs));
@@ -59,9 +59,16 @@ pub fn speed_advice(rows: &[AdvisedRow<'_>]) -> Vec<String> {
     by_model(rows).iter().filter_map(|own| fastest(own)).collect()
 }
 
-/// Returns the rows of each model and tokenizer, which are adjacent.
-fn by_model<'a, 'r>(rows: &'a [AdvisedRow<'r>]) -> Vec<&'a [AdvisedRow<'r>]> {
-    rows.chunk_by(|a, b| a.label.model == b.label.model && a.tokenizer == b.tokenizer).collect()
+/// Returns the rows of each model and tokenizer, in the order of their first rows.
+fn by_model<'r>(rows: &[AdvisedRow<'r>]) -> Vec<Vec<AdvisedRow<'r>>> {
+    let mut models: Vec<Vec<AdvisedRow<'r>>> = Vec::new();
+    for row in rows {
+        match models.iter_mut().find(|own| own[0].is_of_model(row)) {
+            Some(own) => own.push(row.clone()),
+            None => models.push(vec![row.clone()]),
+        }
+    }
+    models
 }
 
 fn of_model(rows: &[AdvisedRow<'_>], pairs: &[&PairedComparison]) -> Vec<String> {
@@ -97,7 +104,8 @@ fn with_automaton(
         Preference::Uncertain(remark) => vec![verdict.sentence(&about, &numbers), remark],
         Preference::None => vec![verdict.sentence(&about, &numbers)],
     };
-    out.extend(pair.and_then(|pair| pair.rescued.as_ref()).map(|found| rescued(&exact.label, found)));
+    let found = pair.and_then(|pair| pair.rescued.as_ref());
+    out.extend(found.map(|found| rescued(&exact.label, found, exact.geometry.is_some())));
     out
 }
 
@@ -112,11 +120,11 @@ fn of_others(rows: &[AdvisedRow<'_>], pairs: &[&PairedComparison]) -> Option<Str
 
 /// Names the rows with the most texts that pass and that are valid.
 fn most(rows: &[AdvisedRow<'_>]) -> Option<String> {
-    let passing = rows.iter().max_by_key(|row| (row.counts.passed, row.valid()))?;
-    let valid = rows.iter().max_by_key(|row| (row.valid(), row.counts.passed))?;
+    let passing = rows.iter().max_by(|a, b| a.by_passed(b).then(a.by_valid(b)))?;
+    let valid = rows.iter().max_by(|a, b| a.by_valid(b).then(a.by_passed(b)))?;
     let (about, label) = (about(&passing.label), passing.label.processor());
     let (passed, samples) = (passing.counts.passed, passing.counts.samples);
-    let by_valid = match valid.valid() {
+    let and_valid = match valid.valid() {
         None => String::new(),
         Some(count) if valid.label == passing.label => format!(", and most are valid ({count})"),
         Some(count) => {
@@ -127,7 +135,7 @@ fn most(rows: &[AdvisedRow<'_>]) -> Option<String> {
             )
         }
     };
-    Some(format!("{about}most texts pass with `{label}` ({passed} of {samples}){by_valid}."))
+    Some(format!("{about}most texts pass with `{label}` ({passed} of {samples}){and_valid}."))
 }
 
 /// Whether to use the automaton rather than no logit processor.
@@ -156,37 +164,48 @@ fn whether(
     exact: &AdvisedRow<'_>,
     pair: Option<&PairedComparison>,
 ) -> (Verdict, String) {
-    let (passed, samples) = (exact.counts.passed, exact.counts.samples);
-    let alone = without.counts.passed;
+    // Of rows with unequal numbers of texts those count that both have, if there are any.
+    let is_unequal = exact.counts.samples != without.counts.samples;
+    let paired = pair.filter(|pair| is_unequal && !pair.figures.is_empty());
+    let passes = paired.map_or_else(|| exact.by_passed(without), |pair| pair.passed_difference.cmp(&0));
     let geometry = pair.and_then(worst);
-    let outcome = match passed.cmp(&alone) {
+    let outcome = match passes {
         Ordering::Greater => "more texts pass",
         Ordering::Equal => "as many texts pass",
         Ordering::Less => "fewer texts pass",
     };
     let cost = match geometry {
-        None => "too few texts pass both ways to compare geometry",
-        Some(found) if found.is_certain() => "their geometry is worse",
-        Some(found) if found.interval.high <= NEGLIGIBLE_ANGSTROM => {
-            "texts that pass both ways keep their geometry"
+        // They were not compared with each other.
+        None if pair.is_none() => "",
+        None if exact.geometry.is_none() && without.geometry.is_none() => {
+            ", and there are no references to compare geometry with"
         }
-        Some(_) => "any difference in geometry may be chance",
+        None => ", and too few texts pass both ways to compare geometry",
+        Some(found) if found.is_certain() => ", and their geometry is worse",
+        Some(found) if found.interval.high <= NEGLIGIBLE_ANGSTROM => {
+            ", and texts that pass both ways keep their geometry"
+        }
+        Some(_) => ", and any difference in geometry may be chance",
     };
     let by = geometry.map(GeometryDifference::in_words).unwrap_or_default();
     let valid = exact.valid().zip(without.valid());
-    let valid =
-        valid.map_or_else(String::new, |(with, alone)| format!(", {with} are valid instead of {alone}"));
+    let valid = valid.map_or_else(String::new, |(with, alone)| {
+        format!(", {with} are valid instead of {}", without.beside(alone, exact))
+    });
     let speed = pair.and_then(|pair| pair.speed).and_then(claimed);
     let time = speed.map_or_else(String::new, |speed| format!(", {}", in_words(&speed)));
-    let numbers =
-        format!("{outcome}, and {cost} ({passed} of {samples} pass instead of {alone}{valid}{by}{time})");
+    let (passed, samples) = (exact.counts.passed, exact.counts.samples);
+    let alone = without.beside(without.counts.passed, exact);
+    let numbers = format!("{outcome}{cost} ({passed} of {samples} pass instead of {alone}{valid}{by}{time})");
     let change = pair.and_then(|pair| valid_figure(&pair.figures)?.change(0.0));
     let is_costly = geometry.is_some_and(GeometryDifference::is_certain) && change != Some(Ordering::Greater);
-    let is_better =
-        passed > alone || change == Some(Ordering::Greater) || speed.is_some_and(|speed| speed.ratio > 1.0);
-    let verdict = if passed < alone || change == Some(Ordering::Less) || is_costly && passed == alone {
+    let is_better = passes == Ordering::Greater
+        || change == Some(Ordering::Greater)
+        || speed.is_some_and(|speed| speed.ratio > 1.0);
+    let is_worse = passes == Ordering::Less || change == Some(Ordering::Less);
+    let verdict = if is_worse || is_costly && passes == Ordering::Equal {
         Verdict::Without
-    } else if alone == samples && !is_better {
+    } else if without.counts.passed == without.counts.samples && !is_better {
         Verdict::NotNeeded
     } else {
         Verdict::Automaton
@@ -195,7 +214,7 @@ fn whether(
 }
 
 /// Describes the texts that pass only with the automaton.
-fn rescued(label: &RowLabel, found: &RescuedTexts) -> String {
+fn rescued(label: &RowLabel, found: &RescuedTexts, has_references: bool) -> String {
     let RescuedTexts {
         texts,
         molecules_compared,
@@ -204,6 +223,9 @@ fn rescued(label: &RowLabel, found: &RescuedTexts) -> String {
     } = found;
     let count = if *texts == 1 { "1 text passes".to_owned() } else { format!("{texts} texts pass") };
     let begin = format!("{}{count} with `automaton` only", about(label));
+    if !has_references {
+        return format!("{begin}.");
+    }
     let figures = [
         (bond_error_difference_angstrom, "bond lengths"),
         (nearest_difference_angstrom, "least RMSD to a reference"),
@@ -376,7 +398,7 @@ mod tests {
             bond_error_difference_angstrom: mean(0.02, 0.01),
             nearest_difference_angstrom: mean(0.1, 0.2),
         };
-        let said = rescued(&RowLabel::default(), &found);
+        let said = rescued(&RowLabel::default(), &found, true);
         assert!(
             said.contains("237 texts pass with `automaton` only") && said.contains("(90 molecules)"),
             "{said}"
@@ -384,6 +406,7 @@ mod tests {
         assert!(said.contains("bond lengths worse (+0.020 [+0.010, +0.030] Å)"), "{said}");
         assert!(said.contains("least RMSD to a reference hard to tell apart (+0.100"), "{said}");
         let alone = RescuedTexts { texts: 3, ..RescuedTexts::default() };
-        assert!(rescued(&RowLabel::default(), &alone).contains("too few of their molecules"));
+        assert!(rescued(&RowLabel::default(), &alone, true).contains("too few of their molecules"));
+        assert_eq!(rescued(&RowLabel::default(), &alone, false), "3 texts pass with `automaton` only.");
     }
 }

@@ -1,5 +1,7 @@
 //! A row as advice sees it, and how advice writes its figures.
 
+use std::cmp::Ordering;
+
 use super::super::chemistry::ChemistryReport;
 use super::super::counts::SampleCounts;
 use super::super::references::GeometryReport;
@@ -29,6 +31,32 @@ impl AdvisedRow<'_> {
     /// Returns the number of its valid texts; `None` if none of those that pass was checked.
     pub(super) fn valid(&self) -> Option<u64> {
         (self.chemistry.checked > 0 || self.counts.passed == 0).then_some(self.chemistry.valid)
+    }
+
+    /// Returns whether it is of the same model and tokenizer as another row.
+    pub(super) fn is_of_model(&self, other: &AdvisedRow<'_>) -> bool {
+        self.label.model == other.label.model && self.tokenizer == other.tokenizer
+    }
+
+    /// Orders rows by the share of texts that pass. Rows may have unequal numbers of texts.
+    pub(super) fn by_passed(&self, other: &AdvisedRow<'_>) -> Ordering {
+        self.share(self.counts.passed).total_cmp(&other.share(other.counts.passed))
+    }
+
+    /// Orders rows by the share of valid texts; those of which it is not known are first.
+    pub(super) fn by_valid(&self, other: &AdvisedRow<'_>) -> Ordering {
+        let share = |row: &AdvisedRow<'_>| row.valid().map(|count| row.share(count));
+        share(self).partial_cmp(&share(other)).unwrap_or(Ordering::Equal)
+    }
+
+    fn share(&self, count: u64) -> f64 {
+        count as f64 / self.counts.samples.max(1) as f64
+    }
+
+    /// Formats a count of its texts beside one of another row: `22`, or `22 of 40` if the other row has more or fewer texts.
+    pub(super) fn beside(&self, count: u64, other: &AdvisedRow<'_>) -> String {
+        let samples = self.counts.samples;
+        if samples == other.counts.samples { count.to_string() } else { format!("{count} of {samples}") }
     }
 }
 

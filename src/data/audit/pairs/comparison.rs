@@ -5,10 +5,10 @@ use super::super::outcome::Outcome;
 use super::super::references::MoleculeGeometry;
 use super::differences::{ComparedFigure, FigureDifference, PairedComparison, RescuedTexts};
 use super::row::{ComparedRow, PairedText};
-use super::shares::{Cluster, RatioDifference, Share, ratio_difference};
+use super::shares::{Cluster, RatioDifference, Share, ratio_difference, unanimous};
 use super::speed::ratio;
 use crate::stats::bootstrap::Mean;
-use crate::stats::interval::{LEVEL, paired};
+use crate::stats::interval::{Interval, LEVEL, paired};
 
 /// Returns the level of intervals that hold for `rows` rows simultaneously: C. E. Bonferroni, 1936.
 pub fn level(rows: usize) -> f64 {
@@ -34,8 +34,14 @@ type Figure = fn(&MoleculeGeometry) -> Option<f64>;
 /// Compares a row with the base row. `rows` rows are compared with it, for which intervals are corrected; `seed` is that of
 /// bootstrap intervals.
 pub fn comparison(base: &ComparedRow<'_>, row: &ComparedRow<'_>, rows: usize, seed: u64) -> PairedComparison {
-    let passed = |row: &ComparedRow<'_>| row.texts.iter().filter(|text| text.passed()).count() as i64;
     let pairs = pairs(base, row);
+    let passed = |row: &ComparedRow<'_>| row.texts.iter().filter(|text| text.passed()).count() as i64;
+    // Texts without a prompt that fail have no partner. In rows of equal numbers they count all the same.
+    let passed_difference = if base.times.texts == row.times.texts {
+        passed(row) - passed(base)
+    } else {
+        pairs.iter().map(|pair| i64::from(pair.after.passed()) - i64::from(pair.before.passed())).sum()
+    };
     // A text with junk may change under any logit processor. Only well-formed texts can show that it changes nothing.
     let well_formed = pairs.iter().filter(|pair| pair.before.counts.is_well_formed);
     let identical = well_formed.clone().filter(|pair| pair.before.text == pair.after.text);
@@ -47,7 +53,7 @@ pub fn comparison(base: &ComparedRow<'_>, row: &ComparedRow<'_>, rows: usize, se
     PairedComparison {
         row: row.label.clone(),
         unpaired: (base.texts.len() + row.texts.len() - 2 * pairs.len()) as u64,
-        passed_difference: passed(row) - passed(base),
+        passed_difference,
         well_formed_without: well_formed.count() as u64,
         identical: identical.count() as u64,
         bond_error_difference_angstrom: difference(|m| m.bond_length_error_angstrom),
@@ -183,10 +189,21 @@ fn lengths(molecules: &[CommonDeviations], level: f64) -> Vec<FigureDifference> 
             without: values.iter().map(|(a, _)| a).sum::<f64>() / n,
             with: values.iter().map(|(_, b)| b).sum::<f64>() / n,
             difference: differences.iter().sum::<f64>() / n,
-            interval: paired(&differences, level).map(|found| found.interval),
+            interval: interval(figure, &differences, level),
         })
     };
     figures.into_iter().filter_map(of).collect()
+}
+
+/// Returns the interval of the mean of differences between molecules. Where all molecules differ by the same, they show no spread: the
+/// interval of a share is then that of [`unanimous`], and a length has none.
+fn interval(figure: ComparedFigure, differences: &[f64], level: f64) -> Option<Interval> {
+    let spread = paired(differences, level)?.interval;
+    let first = differences[0];
+    if first.abs() <= 1e-12 || differences.iter().any(|difference| (difference - first).abs() > 1e-12) {
+        return Some(spread);
+    }
+    (!figure.is_length()).then(|| unanimous(first, differences.len() as u64, level)).flatten()
 }
 
 /// Compares texts that pass only in the row with texts of the same molecule that pass in both rows. All geometry is from the row.
@@ -244,7 +261,6 @@ fn total_ratio(base: &ComparedRow<'_>, row: &ComparedRow<'_>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Interval;
 
     /// Returns a molecule with `before` of 10 and `after` of 10.
     fn of_ten(before: u64, after: u64) -> Cluster {
@@ -271,5 +287,18 @@ mod tests {
     #[test]
     fn more_rows_take_wider_intervals() {
         assert!((level(1) - 0.95).abs() < 1e-12 && (level(10) - 0.995).abs() < 1e-12);
+    }
+
+    #[test]
+    fn molecules_that_all_differ_by_the_same_prove_little() {
+        let of = |figure, differences: &[f64]| interval(figure, differences, LEVEL);
+        let two = of(ComparedFigure::CovPrecision, &[-1.0, -1.0]).unwrap();
+        assert!(two.contains(0.0) && two.contains(-1.0), "{two:?}");
+        assert!(of(ComparedFigure::CovPrecision, &[-1.0; 9]).unwrap().high < 0.0);
+        assert_eq!(of(ComparedFigure::MatPrecision, &[0.1, 0.1]), None);
+        assert_eq!(of(ComparedFigure::MatPrecision, &[0.0, 0.0]), Some(Interval::around(0.0, 0.0)));
+        let spread = of(ComparedFigure::MatPrecision, &[0.1, 0.3]);
+        assert_eq!(spread, paired(&[0.1, 0.3], LEVEL).map(|found| found.interval));
+        assert_eq!(of(ComparedFigure::CovRecall, &[-1.0]), None);
     }
 }

@@ -19,7 +19,7 @@ pub struct PairedComparison {
     /// The number of texts of either row without a partner in the other, which are in no pair.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unpaired: u64,
-    /// The number of texts that passed in this run minus the number that passed without.
+    /// The number of texts that passed in this run minus the number that passed without; if one of them has fewer texts, of those in pairs.
     pub passed_difference: i64,
     /// The number of texts whose skeleton the model copied exactly without a logit processor, with every block well formed.
     pub well_formed_without: u64,

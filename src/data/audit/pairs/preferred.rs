@@ -36,7 +36,7 @@ pub(super) fn preferred(
 ) -> Preference {
     let is_base = !pairs.iter().any(|pair| pair.row == chosen.label);
     let mut gains: Vec<ValidGain<'_>> = Vec::new();
-    for row in rows.iter().filter(|row| row.valid() > chosen.valid()) {
+    for row in rows.iter().filter(|row| row.by_valid(chosen).is_gt()) {
         let Some(pair) = pairs.iter().find(|pair| pair.row == row.label) else { continue };
         let by = match pair.valid_against_automaton {
             Some(found) if chosen.label.is_automaton() => Some(found),
@@ -45,9 +45,8 @@ pub(super) fn preferred(
         };
         gains.extend(by.map(|by| ValidGain { row, by, rows: pair.rows }));
     }
-    gains.sort_by_key(|gain| std::cmp::Reverse(gain.row.valid()));
-    let passed = chosen.counts.passed;
-    let certain = gains.iter().find(|gain| gain.is_certain() && gain.row.counts.passed >= passed);
+    gains.sort_by(|a, b| b.row.by_valid(a.row));
+    let certain = gains.iter().find(|gain| gain.is_certain() && gain.row.by_passed(chosen).is_ge());
     if let Some(gain) = certain {
         return Preference::Certain(gain.advised(chosen));
     }
@@ -76,14 +75,14 @@ impl ValidGain<'_> {
             ""
         };
         let (about, name, gain) = (about(label), label.processor(), self.in_words(chosen));
-        let (passed, before) = (self.row.counts.passed, chosen.counts.passed);
+        let (passed, before) = (self.row.counts.passed, chosen.beside(chosen.counts.passed, self.row));
         let price = self.price(chosen);
         format!("{about}use `{name}`: {gain}, {passed} pass instead of {before}{price}.{shared}")
     }
 
     /// Says why the row is not advised although it has more valid texts.
     fn remark(&self, chosen: &AdvisedRow<'_>) -> String {
-        let (passed, before) = (self.row.counts.passed, chosen.counts.passed);
+        let (passed, before) = (self.row.counts.passed, chosen.beside(chosen.counts.passed, self.row));
         let why = if self.is_certain() {
             format!("but {passed} pass instead of {before}")
         } else {
@@ -95,7 +94,7 @@ impl ValidGain<'_> {
 
     /// Formats the gain: ``39 of 40 texts are valid instead of 22 with `automaton` (+42.5 [+20.1, +64.9] percentage points)``.
     fn in_words(&self, chosen: &AdvisedRow<'_>) -> String {
-        let (valid, before) = (self.row.chemistry.valid, chosen.chemistry.valid);
+        let (valid, before) = (self.row.chemistry.valid, chosen.beside(chosen.chemistry.valid, self.row));
         let with = match &chosen.label {
             label if label.is_without_processor() => "without a logit processor".to_owned(),
             label => format!("with `{}`", label.processor()),

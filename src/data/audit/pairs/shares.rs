@@ -70,7 +70,7 @@ pub(in super::super) fn ratio_difference(clusters: &[Cluster], level: f64) -> Op
 ///
 /// Each cluster counts as one trial of [`wilson`]: at least a share `w` of all such clusters has this difference, and that of the others
 /// may be anything from -1 to 1. So the mean lies between `w difference - (1 - w)` and `w difference + (1 - w)`.
-fn unanimous(difference: f64, clusters: u64, level: f64) -> Option<Interval> {
+pub(super) fn unanimous(difference: f64, clusters: u64, level: f64) -> Option<Interval> {
     let share = wilson(clusters, clusters, level)?.low;
     Some(Interval::around(share * difference, 1.0 - share))
 }

@@ -54,7 +54,7 @@ impl Counted {
             counts: &self.counts,
             chemistry: &self.chemistry,
             geometry: None,
-            times: BatchTimes { measure: SpeedMeasure::Cpu, seconds: self.seconds.clone() },
+            times: BatchTimes { measure: SpeedMeasure::Cpu, seconds: self.seconds.clone(), texts: 64 },
         }
     }
 
@@ -71,6 +71,7 @@ impl Counted {
             }
         };
         PairedComparison {
+            passed_difference: self.counts.passed as i64 - base.counts.passed as i64,
             valid_against_automaton: automaton.map(valid),
             ..compared(self.label(), vec![valid(base)])
         }
