@@ -33,7 +33,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
     encoding: Option<Encoding>,
     /// The texts; without any, or with `-`, they are read from stdin, one per line
-    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(value_name = "TEXT")]
     texts: Vec<String>,
     #[command(flatten)]
     skeletons: SkeletonArgs,
@@ -42,9 +42,8 @@ pub(super) struct Args {
 /// Moves the options of `drift inspect` before its texts, wherever they were given. A text may begin with a hyphen, and after one clap
 /// would take an option for another text.
 pub(super) fn texts_last(arguments: Vec<OsString>, command: &clap::Command) -> Vec<OsString> {
-    let verb = arguments.iter().skip(1).position(|argument| argument == "inspect").map(|at| at + 1);
-    let known = command.find_subcommand("inspect");
-    let (Some(verb), Some(known)) = (verb.filter(|at| *at == 1), known) else { return arguments };
+    let verb = verb_of(&arguments, command).filter(|at| arguments[*at] == "inspect");
+    let (Some(verb), Some(known)) = (verb, command.find_subcommand("inspect")) else { return arguments };
     let named = |argument: &str| {
         let mut all = known.get_arguments().chain(command.get_arguments());
         let name = argument.strip_prefix("--").map(|name| name.split('=').next().unwrap_or(name));
@@ -64,6 +63,8 @@ pub(super) fn texts_last(arguments: Vec<OsString>, command: &clap::Command) -> V
                 options.push(argument);
                 options.extend(value.then(|| rest.next()).flatten());
             }
+            // An option that is not known, for clap to refuse.
+            None if text.strip_prefix("--").is_some_and(is_word) => options.push(argument),
             None => texts.push(argument),
         }
     }
@@ -72,6 +73,25 @@ pub(super) fn texts_last(arguments: Vec<OsString>, command: &clap::Command) -> V
     }
     options.append(&mut texts);
     options
+}
+
+/// Returns whether it begins with a letter, as the name of an option does.
+fn is_word(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+/// Returns the place of the verb: behind the options of all verbs, and their values.
+fn verb_of(arguments: &[OsString], command: &clap::Command) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        let argument = arguments.get(at)?.to_string_lossy();
+        if !argument.starts_with('-') {
+            return Some(at);
+        }
+        let name = argument.strip_prefix("--");
+        let option = command.get_arguments().find(|one| name.is_some() && one.get_long() == name);
+        at += 1 + usize::from(option.is_some_and(|option| option.get_action().takes_values()));
+    }
 }
 
 /// Tokenises the texts and shows their tokens.

@@ -10,6 +10,7 @@ use super::design_page::design_page;
 use super::fit_page::fit_page;
 use super::learned_view::learned_card;
 use super::slot_view::{slot_card, slot_page};
+use drift_core::checkpoint::ModelFolder;
 use drift_core::io::OutputSet;
 use drift_core::{Error, Result};
 use drift_tune::design::{BaseFiles, MadeTokenizer, TokenizerReport};
@@ -73,10 +74,12 @@ pub fn write_tokenizer(folder: &Path, made: &MadeTokenizer) -> Result<()> {
     write(TOKENIZER_CONFIG, &json(&made.beside.tokenizer_config())?)?;
     write(TOKENIZER, &made.trained.tokenizer_json)?;
     // Files that another run left do not belong to this tokenizer.
-    optional
-        .iter()
-        .filter(|(_, bytes)| bytes.is_none())
-        .for_each(|(name, _)| files.remove(&folder.join(name)));
+    let is_own = ModelFolder::new(folder).field::<String>(REPORT, "drift.train-", "/schema");
+    let is_own = is_own.is_ok_and(|schema| schema.is_some());
+    let missing = optional.iter().filter(|(_, bytes)| bytes.is_none()).map(|(name, _)| *name);
+    let kept: Vec<&str> = made.beside.kept().map(|(name, _)| name).collect();
+    let stale = missing.chain(BaseFiles::kept_names().filter(|name| is_own && !kept.contains(name)));
+    stale.for_each(|name| files.remove(&folder.join(name)));
     files.commit()
 }
 

@@ -460,11 +460,6 @@ fn an_extended_tokenizer_knows_its_encoding_by_the_files_beside_it() {
     let write = |name: &str, json: Value| std::fs::write(folder.path().join(name), json.to_string()).unwrap();
     write("report.json", json!({ "schema": "drift.audit/1", "dialect": "stripped" }));
     assert_eq!(beside(), None);
-    write(
-        "extension.json",
-        json!({ "schema": "drift.extend-model/1", "encoding": "binned-v2:-13,13,0.104" }),
-    );
-    assert_eq!(beside().unwrap().name(), "binned-v2:-13,13,0.104");
     write("report.json", json!({ "schema": "drift.train-tokenizer/1", "dialect": "stripped" }));
     assert_eq!(beside(), Some(Encoding::STRIPPED));
     write("recipe.json", json!({ "recipe": { "dialect": "fixed-3" } }));
@@ -478,6 +473,16 @@ fn an_extended_tokenizer_knows_its_encoding_by_the_files_beside_it() {
         let refused = drift::tokenizer::encoding_beside(&file).unwrap_err().to_string();
         assert!(refused.contains("recipe.json") && refused.contains(said), "{refused}");
     }
+    // An extended model has the recipe of the model before.
+    write(
+        "extension.json",
+        json!({ "schema": "drift.extend-model/1", "encoding": "binned-v2:-13,13,0.104" }),
+    );
+    assert_eq!(beside().unwrap().name(), "binned-v2:-13,13,0.104");
+    // Beside a tokenizer of another name they may be those of another one.
+    let other = folder.path().join("other.json");
+    std::fs::copy(&file, &other).unwrap();
+    assert_eq!(drift::tokenizer::encoding_beside(&other).unwrap(), None);
 }
 
 #[test]

@@ -77,6 +77,7 @@ mod shards;
 mod silent;
 mod silent_models;
 mod silent_rows;
+mod silent_tokenizers;
 mod skeleton_walks;
 mod skeletons;
 mod slots;

@@ -259,7 +259,8 @@ fn integers(name: &str, values: &str) -> Result<Encoding, String> {
 /// Returns one line for each atom, as in XYZ: `[C] 1.0000 2.0000 3.0000`.
 fn lines(name: &str, decimals: &str) -> Option<Result<Encoding, String>> {
     let decimals = match decimals.strip_prefix('-') {
-        Some(count) => count.parse().ok()?,
+        // One encoding has one name: `lines-02` is none.
+        Some(count) => count.parse().ok().filter(|decimals: &usize| decimals.to_string() == count)?,
         None if decimals.is_empty() => 4,
         None => return None,
     };

@@ -1,5 +1,7 @@
 //! The tokens of a text and the drift of its blocks: the data of `drift inspect`.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use super::{Token, TokenRole, Tokenizer};
@@ -83,10 +85,11 @@ impl Inspector {
         let tokens = self.tokenizer.tokens_of(&text, self.encoding)?;
         let free = tokens.iter().filter(|token| token.class == TokenRole::Free).count();
         let ranges = slot_ranges(&text, self.encoding);
+        let is_block = |range: &Range<usize>| !is_name(&text, range, self.encoding);
         // The placeholder is counted inside the same text, because the borders of blocks merge with the surrounding text.
         let mut template = String::with_capacity(text.len());
         let mut copied = 0;
-        for range in &ranges {
+        for range in ranges.iter().filter(|range| is_block(range)) {
             template.push_str(&text[copied..range.start]);
             template.push_str(&self.placeholder);
             copied = range.end;
@@ -94,7 +97,8 @@ impl Inspector {
         template.push_str(&text[copied..]);
         let free_ends = |text: &str| Ok::<_, Error>(self.tokenizer.in_slots(text, self.encoding)?.ends);
         let (real, forced) = (free_ends(&text)?, free_ends(&template)?);
-        let blocks = ranges.iter().zip(real.iter().zip(&forced)).map(|(range, (t, f))| InspectedBlock {
+        let blocks = ranges.iter().zip(real.iter().zip(&forced)).filter(|(range, _)| is_block(range));
+        let blocks = blocks.map(|(range, (t, f))| InspectedBlock {
             text: text[range.clone()].to_owned(),
             free: t.len(),
             placeholder_free: f.len(),
@@ -103,4 +107,13 @@ impl Inspector {
         let blocks = blocks.collect();
         Ok(InspectedText { count: tokens.len(), free, copy: tokens.len() - free, tokens, blocks, text })
     }
+}
+/// Returns whether a slot is the name of a special token, as in `<|endoftext|>`, `</s>` or `<bos>`. Junk stands behind the first number of
+/// a block, or has its separators.
+fn is_name(text: &str, slot: &Range<usize>, encoding: Encoding) -> bool {
+    let inside = &text[slot.clone()];
+    let is_bracketed = text[..slot.start].ends_with('<') && text[slot.end..].starts_with('>');
+    let begins = inside.starts_with(|c: char| c.is_ascii_alphabetic() || "|/".contains(c));
+    let separator = encoding.separator();
+    is_bracketed && begins && (separator.is_empty() || !inside.contains(separator))
 }

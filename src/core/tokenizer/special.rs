@@ -11,6 +11,7 @@ use super::special_tokens::content;
 use crate::checkpoint::{CONFIG, GENERATION_CONFIG, Ids, ModelFolder, RECIPE, REPAIR};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
+use crate::io;
 
 /// Usual names of the end-of-text token, for tokenizers whose config names none.
 const USUAL_ENDS: [&str; 5] = ["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>"];
@@ -78,8 +79,9 @@ pub fn end_beside(path: &Path, tokenizer: &Tokenizer) -> Result<Option<u32>> {
     Ok(ends_of_text(&ModelFolder::around(path), None, tokenizer)?.first().copied())
 }
 
-/// Returns the encoding that a model or a tokenizer is made for, from the files that drift wrote beside it: the recipe of a trained
-/// model, the report of an extended tokenizer, or the report of an extended model. `None` if no file states it.
+/// Returns the encoding that a model or a tokenizer is made for, from the files that drift wrote beside it: the report of an extended
+/// model, the recipe of a trained model, or the report of an extended tokenizer. `None` if no file states it. An extended model has the
+/// recipe of the model before, by which it writes texts until it is trained.
 ///
 /// # Errors
 /// If one of these files is not JSON, or states something that is no encoding.
@@ -87,11 +89,20 @@ pub fn encoding_beside(tokenizer: &Path) -> Result<Option<Encoding>> {
     if Tokenizer::embedded_by_name(tokenizer).is_some() {
         return Ok(None);
     }
+    // A tokenizer under another name may lie beside the files of another tokenizer.
+    let name = io::file_name(tokenizer);
+    let json = name.trim_end_matches(".gz").strip_suffix(".json");
+    let is_other = json.is_some_and(|stem| {
+        !["tokenizer", "vocabulary", "vocab"].contains(&stem) && !stem.ends_with(".index")
+    });
+    if is_other && tokenizer.is_file() {
+        return Ok(None);
+    }
     let folder = ModelFolder::around(tokenizer);
     let files = [
+        ("extension.json", "drift.extend-model/", "/encoding"),
         (RECIPE, "", "/recipe/dialect"),
         ("report.json", "drift.train-tokenizer/", "/dialect"),
-        ("extension.json", "drift.extend-model/", "/encoding"),
     ];
     let mut said = files.into_iter().map(|(name, schema, pointer)| folder.field(name, schema, pointer));
     said.find_map(Result::transpose).transpose()

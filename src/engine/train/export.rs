@@ -84,6 +84,8 @@ pub fn write(
     // Weights of another model in the folder would be mistaken for these.
     let stale = ModelFolder::new(folder).stale_weights(|name| name == WEIGHTS);
     stale.iter().for_each(|file| files.remove(file));
+    // It would say the encoding of an extended model that was here before.
+    files.remove(&folder.join("extension.json"));
     files.commit()
 }
 

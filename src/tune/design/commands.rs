@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::extension::extend::{AS_IT_IS, OTHER_BASE, WHOLE_NUMBERS};
+use super::extension::extend::{AS_IT_IS, FEWER_NUMBERS, OTHER_BASE, WHOLE_NUMBERS};
 use super::scheme::cuts::SchemeKind;
 use crate::placeholder::takes_templates;
 use drift_core::command::DriftCommand;
@@ -59,9 +59,9 @@ pub(super) fn with_commands(error: Error, tokenizer: &Tokenizer, encoding: Encod
     }
 }
 
-/// Returns whether a remedy says that the base cannot be extended.
+/// Returns whether a remedy says that the base cannot be extended for the encoding.
 fn is_of_base(remedy: &str) -> bool {
-    [AS_IT_IS, OTHER_BASE, WHOLE_NUMBERS].contains(&remedy)
+    [AS_IT_IS, FEWER_NUMBERS, OTHER_BASE, WHOLE_NUMBERS].contains(&remedy)
 }
 
 /// Such a remedy with the commands that work with the base as it is.

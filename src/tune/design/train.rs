@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::extension::base::{BaseTokenizer, BaseVocabulary};
 use super::extension::check::{Guarantees, check};
-use super::extension::extend::{Extension, WHOLE_NUMBERS, extend, extend_guarded};
+use super::extension::extend::{Extension, FEWER_NUMBERS, WHOLE_NUMBERS, extend, extend_guarded};
 use super::extension::guard::{guard, written_with};
 use super::extension::json::written;
 use super::extension::layout::Alphabet;
@@ -24,7 +24,7 @@ use super::report::vocabulary::{SCHEMA, VocabularyReport};
 use super::scheme::cuts::{Scheme, SchemeKind};
 use super::scheme::grammar::Grammar;
 use super::scheme::search::AnnealingResult;
-use super::scheme::slots::Range;
+use super::scheme::slots::{Range, size};
 use super::scheme::space::{BaseTokens, MAX_NEW_TOKENS, Optimum};
 use super::scheme::spaces::DesignSpaces;
 use crate::parameter;
@@ -272,6 +272,9 @@ fn reach(plan: &ExtensionPlan, designs: &DesignSpaces<'_, BaseVocabulary<'_>>) -
                 .map(|tokens| tokens.to_string())
                 .collect();
             let remedy = match &possible[..] {
+                [] if designs.grammar(most).row().iter().any(|slot| size(&[*slot]) > MAX_NEW_TOKENS) => {
+                    FEWER_NUMBERS.to_owned()
+                }
                 [] => WHOLE_NUMBERS.to_owned(),
                 some => format!("give {} tokens a block", some.join(" or ")),
             };

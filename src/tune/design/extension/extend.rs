@@ -32,6 +32,9 @@ pub struct Extension {
 pub(in crate::design) const OTHER_BASE: &str = "extend a BPE tokenizer, byte-level or SentencePiece";
 /// The remedy if the base itself already writes numbers as tokens.
 pub(in crate::design) const AS_IT_IS: &str = "leave it as it is";
+/// The remedy if every number would be a token, and there are too many.
+pub(in crate::design) const FEWER_NUMBERS: &str =
+    "give an encoding with fewer numbers: fewer digits, or a smaller largest one";
 /// The remedy if all texts of the base would change.
 pub(in crate::design) const WHOLE_NUMBERS: &str =
     "numbers are whole pre-tokens of this base in all texts, which new tokens would change";

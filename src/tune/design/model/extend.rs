@@ -1,20 +1,21 @@
 //! The complete procedure: turns a model and an extended tokenizer into a checkpoint.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::added::{added, replaced};
-use super::companions::{Companions, companions};
+use super::companions::{Companions, NEW_TOKENS, companions};
 use super::copy::GrowingFile;
 use super::pieces::OrderedFile;
 use super::report::{ExtendModelReport, SCHEMA, WrittenFile};
 use super::settings;
 use super::source::{Shard, SourceModel};
 use super::tables::{GrownTable, grown, rows};
+use crate::design::base_files::BaseFiles;
 use crate::design::rows::initial::has_rows;
 use crate::design::rows::recipe::RowInit;
-use drift_core::checkpoint::{INDEX, ModelFolder};
+use drift_core::checkpoint::{ADDED_TOKENS, INDEX, ModelFolder, RECIPE};
 use drift_core::io::OutputSet;
 use drift_core::job::{Provenance, Unit};
 use drift_core::tokenizer::encoding_beside;
@@ -87,11 +88,18 @@ pub fn extend_model(plan: &ExtendModelPlan, job: &Job) -> Result<ExtendModelRepo
     for (file, ordered) in growing.into_iter().zip(&ordered) {
         files.add(file.finish(&ordered.header(rows)?)?);
     }
-    // Weights of another run would be mistaken for weights of this one.
-    let is_written = |name: &str| report.files.iter().any(|file| file.name == name);
-    ModelFolder::new(&plan.output).stale_weights(is_written).iter().for_each(|file| files.remove(file));
+    remove_stale(&mut files, &plan.output, &report);
     files.commit()?;
     Ok(report)
+}
+
+/// Removes what another run left and would be mistaken for a part of this model: weights, and settings that are not written.
+fn remove_stale(files: &mut OutputSet, folder: &Path, report: &ExtendModelReport) {
+    let is_written = |name: &str| report.files.iter().any(|file| file.name == name);
+    let settings = [NEW_TOKENS, RECIPE, ADDED_TOKENS].into_iter().chain(BaseFiles::kept_names());
+    let is_own = folder.join(REPORT).is_file();
+    let stale = settings.filter(|name| is_own && !is_written(name)).map(|name| folder.join(name));
+    stale.chain(ModelFolder::new(folder).stale_weights(is_written)).for_each(|file| files.remove(&file));
 }
 
 /// Starts all weights files, and copies them up to their tables.

@@ -1,0 +1,109 @@
+//! What commands with tokenizers answered wrongly without a word.
+
+use serde_json::Value;
+
+use crate::support::Folder;
+
+/// The blocks that `drift inspect` finds in a text.
+fn blocks(folder: &Folder, arguments: &[&str]) -> Vec<Value> {
+    let report = folder.drift(&[arguments, &["--json"]].concat()).good().json();
+    report[0]["blocks"].as_array().unwrap().clone()
+}
+
+#[test]
+fn an_extended_model_is_for_the_encoding_of_its_extension() {
+    let folder = Folder::new();
+    folder.checkpoint("qwen-like", "model");
+    let bins = "binned-v2:-13,13,0.104";
+    let train = ["train-tokenizer", "--base", "qwen-like", "--encoding", bins, "--tokens-per-block", "4"];
+    folder.drift(&[&train[..], &["--corpus", "small", "-o", "extended"]].concat()).done();
+    folder.line("extend-model --model model --tokenizer extended -o larger").done();
+    let found = |tokenizer| blocks(&folder, &["inspect", "--tokenizer", tokenizer, "[C]126000250;"]);
+    // The recipe beside it is that of the model before, which wrote decimals.
+    assert!(folder.path().join("larger/recipe.json").is_file());
+    assert_eq!(found("larger"), found("extended"));
+    assert_eq!(found("larger").len(), 1);
+    // A file of another name has none of it.
+    std::fs::copy(folder.path().join("model/tokenizer.json"), folder.path().join("extended/plain.json"))
+        .unwrap();
+    let decimals =
+        blocks(&folder, &["inspect", "--tokenizer", "extended/plain.json", "[C]<1.0000,2.0000,3.0000>"]);
+    assert_eq!(decimals.len(), 1);
+}
+
+#[test]
+fn nothing_of_an_earlier_run_stays_beside_a_tokenizer_or_a_model() {
+    let folder = Folder::new();
+    folder.checkpoint("qwen-like", "first");
+    folder.file("first/chat_template.jinja", "{{ messages }}");
+    folder.file("first/generation_config.json", "{\"eos_token_id\": 1547}");
+    folder.checkpoint("qwen-like", "second");
+    for name in ["generation_config.json", "recipe.json"] {
+        std::fs::remove_file(folder.path().join("second").join(name)).unwrap();
+    }
+    let extend = |base: &str, output: &str| {
+        let tokenizer = format!("{output}-tokenizer");
+        let line =
+            format!("train-tokenizer --base {base} --tokens-per-block 9 --corpus small -o {tokenizer}");
+        folder.line(&line).done();
+        folder.line(&format!("extend-model --model {base} --tokenizer {tokenizer} -o {output}")).done();
+    };
+    extend("first", "over");
+    let stale = ["chat_template.jinja", "generation_config.json", "recipe.json"];
+    for name in stale {
+        assert!(folder.path().join("over").join(name).is_file(), "{name}");
+    }
+    extend("second", "over");
+    extend("second", "fresh");
+    let names = |of: &str| {
+        let files = std::fs::read_dir(folder.path().join(of)).unwrap().flatten();
+        let mut names: Vec<String> = files.map(|file| file.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("over"), names("fresh"));
+    assert_eq!(names("over-tokenizer"), names("fresh-tokenizer"));
+}
+
+#[test]
+fn options_of_inspect_are_no_texts() {
+    let folder = Folder::new();
+    let text = "[C]<1.0,2.0,3.0>";
+    folder.drift(&["inspect", text, "--placehoder", "0.0,0.0,0.0"]).refused_usage("--placehoder");
+    let shown = folder.drift(&["inspect", text, "--placeholder", "0.0,0.0,0.0"]).good();
+    for global in [&["-q"][..], &["--threads", "1"], &["--threads=1", "-q"]] {
+        let ran = folder.drift(&[global, &["inspect", text, "--placeholder", "0.0,0.0,0.0"]].concat()).good();
+        assert_eq!(ran.text(), shown.text(), "{global:?}");
+    }
+    // Behind `--` everything is a text.
+    let texts = folder.drift(&["inspect", "--json", "--", text, "--json"]).good().json();
+    assert_eq!(texts[1]["text"], "--json");
+}
+
+#[test]
+fn special_tokens_are_no_blocks() {
+    let folder = Folder::new();
+    for end in ["<|endoftext|>", "</s>", "<bos>", ""] {
+        let found = blocks(&folder, &["inspect", &format!("[C]<4.0182,1.0374,-0.0007>{end}")]);
+        assert_eq!(found.len(), 1, "{end}");
+        assert_eq!(found[0]["text"], "4.0182,1.0374,-0.0007");
+    }
+    // Junk is.
+    for junk in ["0.9587abra", "abra,1.0,2.0"] {
+        assert_eq!(blocks(&folder, &["inspect", &format!("[C]<{junk}>")]).len(), 1, "{junk}");
+    }
+}
+
+#[test]
+fn too_many_numbers_are_no_fault_of_the_base() {
+    let folder = Folder::new();
+    let line = "train-tokenizer --base qwen-like --encoding integers:100,5 --tokens-per-block 7 --corpus small -o out";
+    folder.line(line).refused_for("give an encoding with fewer numbers");
+}
+
+#[test]
+fn an_encoding_has_one_name() {
+    let folder = Folder::new();
+    folder.line("inspect --encoding lines-02 C").refused_usage("lines-02");
+    folder.line("inspect --encoding lines-2 C").done();
+}
