@@ -4,6 +4,9 @@ use serde_json::Value;
 
 use crate::support::Folder;
 
+/// Options of `drift train-tokenizer` that take seconds.
+const BINS: &str = "--encoding binned-v2:-13,13,0.104 --tokens-per-block 4";
+
 /// The blocks that `drift inspect` finds in a text.
 fn blocks(folder: &Folder, arguments: &[&str]) -> Vec<Value> {
     let report = folder.drift(&[arguments, &["--json"]].concat()).good().json();
@@ -14,9 +17,7 @@ fn blocks(folder: &Folder, arguments: &[&str]) -> Vec<Value> {
 fn an_extended_model_is_for_the_encoding_of_its_extension() {
     let folder = Folder::new();
     folder.checkpoint("qwen-like", "model");
-    let bins = "binned-v2:-13,13,0.104";
-    let train = ["train-tokenizer", "--base", "qwen-like", "--encoding", bins, "--tokens-per-block", "4"];
-    folder.drift(&[&train[..], &["--corpus", "small", "-o", "extended"]].concat()).done();
+    folder.line(&format!("train-tokenizer --base qwen-like {BINS} --corpus small -o extended")).done();
     folder.line("extend-model --model model --tokenizer extended -o larger").done();
     let found = |tokenizer| blocks(&folder, &["inspect", "--tokenizer", tokenizer, "[C]126000250;"]);
     // The recipe beside it is that of the model before, which wrote decimals.
@@ -43,8 +44,7 @@ fn nothing_of_an_earlier_run_stays_beside_a_tokenizer_or_a_model() {
     }
     let extend = |base: &str, output: &str| {
         let tokenizer = format!("{output}-tokenizer");
-        let line =
-            format!("train-tokenizer --base {base} --tokens-per-block 9 --corpus small -o {tokenizer}");
+        let line = format!("train-tokenizer --base {base} {BINS} --corpus small -o {tokenizer}");
         folder.line(&line).done();
         folder.line(&format!("extend-model --model {base} --tokenizer {tokenizer} -o {output}")).done();
     };
