@@ -44,24 +44,17 @@ pub(super) struct Args {
 pub(super) fn texts_last(arguments: Vec<OsString>, command: &clap::Command) -> Vec<OsString> {
     let verb = verb_of(&arguments, command).filter(|at| arguments[*at] == "inspect");
     let (Some(verb), Some(known)) = (verb, command.find_subcommand("inspect")) else { return arguments };
-    let named = |argument: &str| {
-        let mut all = known.get_arguments().chain(command.get_arguments());
-        let name = argument.strip_prefix("--").map(|name| name.split('=').next().unwrap_or(name));
-        let is_short = |short: char| argument == format!("-{short}");
-        all.find(|one| (name.is_some() && one.get_long() == name) || one.get_short().is_some_and(is_short))
-    };
     let (mut options, mut texts) = (arguments[..=verb].to_vec(), Vec::new());
     let mut rest = arguments[verb + 1..].iter().cloned();
     while let Some(argument) = rest.next() {
         let text = argument.to_string_lossy().into_owned();
-        match named(&text) {
+        match option(known.get_arguments().chain(command.get_arguments()), &text) {
             _ if text == "--" => texts.extend(rest.by_ref()),
             // Options that clap itself adds.
             _ if ["-h", "--help", "-V", "--version"].contains(&&*text) => options.push(argument),
             Some(option) => {
-                let value = option.get_action().takes_values() && !text.contains('=');
                 options.push(argument);
-                options.extend(value.then(|| rest.next()).flatten());
+                options.extend(takes_next(option, &text).then(|| rest.next()).flatten());
             }
             // An option that is not known, for clap to refuse.
             None if text.strip_prefix("--").is_some_and(is_word) => options.push(argument),
@@ -88,10 +81,21 @@ fn verb_of(arguments: &[OsString], command: &clap::Command) -> Option<usize> {
         if !argument.starts_with('-') {
             return Some(at);
         }
-        let name = argument.strip_prefix("--");
-        let option = command.get_arguments().find(|one| name.is_some() && one.get_long() == name);
-        at += 1 + usize::from(option.is_some_and(|option| option.get_action().takes_values()));
+        let option = option(command.get_arguments(), &argument);
+        at += 1 + usize::from(option.is_some_and(|option| takes_next(option, &argument)));
     }
+}
+
+/// Returns the option that an argument names, of these.
+fn option<'c>(mut of: impl Iterator<Item = &'c clap::Arg>, argument: &str) -> Option<&'c clap::Arg> {
+    let name = argument.strip_prefix("--").map(|name| name.split('=').next().unwrap_or(name));
+    let is_short = |short: char| argument == format!("-{short}");
+    of.find(|one| (name.is_some() && one.get_long() == name) || one.get_short().is_some_and(is_short))
+}
+
+/// Returns whether the argument behind an option is its value.
+fn takes_next(option: &clap::Arg, argument: &str) -> bool {
+    option.get_action().takes_values() && !argument.contains('=')
 }
 
 /// Tokenises the texts and shows their tokens.

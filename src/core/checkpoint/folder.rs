@@ -17,6 +17,8 @@ pub const GENERATION_CONFIG: &str = "generation_config.json";
 
 /// The settings by which drift trained it.
 pub const RECIPE: &str = "recipe.json";
+/// What `drift extend-model` says of the model that it made.
+pub const EXTENSION: &str = "extension.json";
 /// The remedy for settings that cannot be read.
 pub(crate) const REPAIR: &str = "repair or remove it";
 
@@ -47,7 +49,7 @@ const OTHER_FILES: [&str; 12] = [
     "chat_template.json",
     "new_tokens.json",
     "report.json",
-    "extension.json",
+    EXTENSION,
     "adapter_config.json",
 ];
 

@@ -13,8 +13,8 @@ mod weight_files;
 pub use float::Float;
 pub(crate) use folder::REPAIR;
 pub use folder::{
-    ADDED_TOKENS, CONFIG, GENERATION_CONFIG, INDEX, Ids, ModelFolder, RECIPE, TOKENIZER_CONFIG, WEIGHTS,
-    configured_rows, is_tied, is_weights_file,
+    ADDED_TOKENS, CONFIG, EXTENSION, GENERATION_CONFIG, INDEX, Ids, ModelFolder, RECIPE, TOKENIZER_CONFIG,
+    WEIGHTS, configured_rows, is_tied, is_weights_file,
 };
 pub(crate) use folder::{SPECIAL_TOKENS_MAP, is_model_file};
 pub use header::{Header, TensorEntry, header_bytes};

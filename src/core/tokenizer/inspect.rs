@@ -108,6 +108,7 @@ impl Inspector {
         Ok(InspectedText { count: tokens.len(), free, copy: tokens.len() - free, tokens, blocks, text })
     }
 }
+
 /// Returns whether a slot is the name of a special token, as in `<|endoftext|>`, `</s>` or `<bos>`. Junk stands behind the first number of
 /// a block, or has its separators.
 fn is_name(text: &str, slot: &Range<usize>, encoding: Encoding) -> bool {

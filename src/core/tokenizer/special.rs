@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Tokenizer;
 use super::companions::CompanionFiles;
 use super::special_tokens::content;
-use crate::checkpoint::{CONFIG, GENERATION_CONFIG, Ids, ModelFolder, RECIPE, REPAIR};
+use crate::checkpoint::{CONFIG, EXTENSION, GENERATION_CONFIG, Ids, ModelFolder, RECIPE, REPAIR};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::io;
@@ -100,7 +100,7 @@ pub fn encoding_beside(tokenizer: &Path) -> Result<Option<Encoding>> {
     }
     let folder = ModelFolder::around(tokenizer);
     let files = [
-        ("extension.json", "drift.extend-model/", "/encoding"),
+        (EXTENSION, "drift.extend-model/", "/encoding"),
         (RECIPE, "", "/recipe/dialect"),
         ("report.json", "drift.train-tokenizer/", "/dialect"),
     ];

@@ -60,9 +60,8 @@ impl EnergyText {
         judged: &TextVerdict,
     ) -> Option<Self> {
         plan.energy.as_ref()?;
-        let own = record.prompt.is_none().then(|| judged.own_smiles()).flatten();
         // Prompts were parsed when they were read.
-        let key = skeleton::from_smiles(record.prompt.as_deref().or(own.as_deref())?).ok()?;
+        let key = skeleton::from_smiles(&judged.smiles(record.prompt.as_deref())?).ok()?;
         let answer = split(&record.text).answer;
         let points = usable_points(answer, judged, &key, encoding, plan.request.max_atoms)?;
         // The checker provides the elements, one for each point.

@@ -329,8 +329,8 @@ impl Part {
             drift.add(tokenizer, encoding, answer, &template, |_| true)?;
         }
         let pool = record.pool.as_deref().filter(|_| plan.request.pool);
-        let own = prompt.is_none().then(|| judged.own_smiles()).flatten();
-        let prompt = prompt.as_deref().or(own.as_deref());
+        let smiles = judged.smiles(prompt.as_deref());
+        let prompt = smiles.as_deref();
         if place == 0 {
             group.times.add(record);
         }

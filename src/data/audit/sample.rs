@@ -206,10 +206,12 @@ pub fn in_angstrom(coordinates: &[[Fixed; 3]], encoding: Encoding) -> Vec<[f64; 
 }
 
 impl TextVerdict {
-    /// Returns the SMILES of the text's own skeleton, under which a text without a prompt is judged; `None` if it is not a valid text.
-    pub(super) fn own_smiles(&self) -> Option<String> {
-        let own = (self.outcome == Outcome::Pass).then(|| smiles(&self.skeleton));
-        own.filter(|smiles| skeleton::check(smiles).is_ok())
+    /// Returns the SMILES under which the text is judged: its prompt's, or without a prompt that of its own skeleton; `None` if it has no
+    /// prompt and is not a valid text.
+    pub(super) fn smiles<'p>(&self, prompt: Option<&'p str>) -> Option<Cow<'p, str>> {
+        let own = || (self.outcome == Outcome::Pass).then(|| smiles(&self.skeleton));
+        let own = || own().filter(|smiles| skeleton::check(smiles).is_ok()).map(Cow::Owned);
+        prompt.map(Cow::Borrowed).or_else(own)
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::parameters::ParameterLayout;
 use super::report::TrainReport;
 use drift_core::checkpoint::{
-    CONFIG, Float, GENERATION_CONFIG, ModelFolder, RECIPE, TOKENIZER_CONFIG, WEIGHTS,
+    CONFIG, EXTENSION, Float, GENERATION_CONFIG, ModelFolder, RECIPE, TOKENIZER_CONFIG, WEIGHTS,
 };
 use drift_core::io::OutputSet;
 use drift_core::tokenizer::NamedToken;
@@ -85,7 +85,7 @@ pub fn write(
     let stale = ModelFolder::new(folder).stale_weights(|name| name == WEIGHTS);
     stale.iter().for_each(|file| files.remove(file));
     // It would say the encoding of an extended model that was here before.
-    files.remove(&folder.join("extension.json"));
+    files.remove(&folder.join(EXTENSION));
     files.commit()
 }
 

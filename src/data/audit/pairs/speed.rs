@@ -26,9 +26,7 @@ impl BatchTimes {
 /// measured differently.
 ///
 /// The n-th batches of both runs are paired, because both runs begin with the longest molecules, as far as they have equally many texts.
-///
-/// The interval is Student's t over
-/// batches for the logarithm of the ratio, linearised.
+/// The interval is Student's t over batches for the logarithm of the ratio, linearised.
 pub fn ratio(run: &BatchTimes, other: &BatchTimes, level: f64) -> Option<SpeedRatio> {
     let pairs: Vec<(f64, f64)> = run.seconds[..run.equal_to(other)]
         .iter()

@@ -5,7 +5,9 @@ use std::path::Path;
 use super::settings;
 use super::source::SourceModel;
 use crate::design::extension::config::UNCHANGED;
-use drift_core::checkpoint::{ADDED_TOKENS, CONFIG, ModelFolder, RECIPE, TOKENIZER_CONFIG, is_weights_file};
+use drift_core::checkpoint::{
+    ADDED_TOKENS, CONFIG, EXTENSION, ModelFolder, RECIPE, TOKENIZER_CONFIG, is_weights_file,
+};
 use drift_core::io::{file_name, read_to_limit};
 use drift_core::tokenizer::config_beside;
 use drift_core::{Error, Result, Tokenizer};
@@ -24,7 +26,7 @@ const LEFT: [&str; 9] = [
     "trainer_state.json",
     "report.json",
     "MODEL_CARD.md",
-    "extension.json",
+    EXTENSION,
 ];
 
 /// The endings of other files that belong to a model: settings, templates, its own code, and documentation.

@@ -15,14 +15,14 @@ use super::tables::{GrownTable, grown, rows};
 use crate::design::base_files::BaseFiles;
 use crate::design::rows::initial::has_rows;
 use crate::design::rows::recipe::RowInit;
-use drift_core::checkpoint::{ADDED_TOKENS, INDEX, ModelFolder, RECIPE};
+use drift_core::checkpoint::{ADDED_TOKENS, EXTENSION, INDEX, ModelFolder, RECIPE};
 use drift_core::io::OutputSet;
 use drift_core::job::{Provenance, Unit};
 use drift_core::tokenizer::encoding_beside;
 use drift_core::{Encoding, Error, Job, Result, Tokenizer};
 
 /// The name of the report file next to the checkpoint.
-pub const REPORT: &str = "extension.json";
+pub const REPORT: &str = EXTENSION;
 
 /// The plan for extending a model.
 #[derive(Debug, Clone)]
