@@ -11,7 +11,7 @@ use super::fit_page::fit_page;
 use super::learned_view::learned_card;
 use super::slot_view::{slot_card, slot_page};
 use drift_core::checkpoint::ModelFolder;
-use drift_core::io::OutputSet;
+use drift_core::io::{OutputSet, parent};
 use drift_core::{Error, Result};
 use drift_tune::design::{BaseFiles, MadeTokenizer, TokenizerReport};
 use drift_tune::placeholder::FitReport;
@@ -36,10 +36,12 @@ pub fn tokenizer_files() -> Vec<&'static str> {
 /// If `folder` is the folder of one of `beside`: files or folders, each with a name for the error.
 pub fn refuse_over(folder: &Path, beside: &[(&str, Option<&Path>)]) -> Result<()> {
     for (what, path) in beside.iter().filter_map(|(what, path)| Some((what, (*path)?))) {
-        let around = if path.is_dir() { Some(path) } else { path.parent() };
-        if around
-            .is_some_and(|around| around.is_dir() && around.canonicalize().ok() == folder.canonicalize().ok())
-        {
+        // A name that is not a file is of something built in, or in the cache of Hugging Face.
+        let around = Some(path).filter(|path| path.exists());
+        let around = around.map(|path| if path.is_dir() { path } else { parent(path) });
+        let is_same =
+            |around: &Path| around.canonicalize().is_ok_and(|a| folder.canonicalize().is_ok_and(|b| a == b));
+        if around.is_some_and(is_same) {
             let problem = format!("is the folder of the {what}, which would be overwritten");
             return Err(Error::input(folder.display(), problem, "give another folder"));
         }

@@ -107,3 +107,15 @@ fn an_encoding_has_one_name() {
     folder.line("inspect --encoding lines-02 C").refused_usage("lines-02");
     folder.line("inspect --encoding lines-2 C").done();
 }
+
+#[test]
+fn a_base_named_without_its_folder_is_not_overwritten() {
+    let folder = Folder::new();
+    folder.file("tokenizer.json", "{}");
+    folder
+        .line("train-tokenizer --base tokenizer.json --tokens-per-block 4 --corpus small -o .")
+        .refused_for("is the folder of the base");
+    folder
+        .line("train-tokenizer --base ./tokenizer.json --tokens-per-block 4 --corpus small -o .")
+        .refused_for("is the folder of the base");
+}

@@ -10,7 +10,7 @@ use super::folder::{CONFIG, ModelFolder};
 use super::weight_files::WeightFiles;
 use crate::command::quoted;
 use crate::error::{Error, Result, excerpt};
-use crate::io::{file_name, read_to_limit};
+use crate::io::{file_name, parent, read_to_limit};
 
 /// The files that a model must have to be accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub fn folder_name(folder: &Path) -> String {
 /// Returns the name, as by [`folder_name`], of the folder that contains a file; `None` if there is no such folder. The file may be a
 /// link.
 pub fn folder_around(file: &Path) -> Option<String> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = parent(file);
     let folder = folder.canonicalize().ok()?;
     folder.file_name().map(|_| folder_name(&folder))
 }

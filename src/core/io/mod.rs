@@ -27,8 +27,8 @@ pub use output::{AtomicFile, OutputSet, absolute, write_atomic};
 pub(crate) use output::{check_file, check_folder};
 pub use packed::{Compression, UnsupportedKind, decompressed, is_zip};
 pub use packing::{PackedFile, pack, unpack};
-pub use place::FilePlace;
 pub(crate) use place::place_in;
+pub use place::{FilePlace, parent};
 
 use crate::job::InputHash;
 

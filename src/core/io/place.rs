@@ -70,8 +70,8 @@ pub(crate) fn place_in(folder: &Path, places: &[&FilePlace]) -> Option<usize> {
     None
 }
 
-/// Returns the folder that contains a file.
-pub(super) fn parent(path: &Path) -> &Path {
+/// Returns the folder that contains a file: `.` for a name alone.
+pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

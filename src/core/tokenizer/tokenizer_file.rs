@@ -79,8 +79,7 @@ impl TokenizerFile {
     /// Returns why its bytes, which are no `tokenizer.json`, are none: they stand for the file, or are a tokenizer in another format.
     /// `None` if neither is known.
     pub(super) fn other_format(&self, bytes: &[u8]) -> Option<Error> {
-        let folder =
-            self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = io::parent(&self.path);
         let (problem, remedy) = if bytes.starts_with(LFS) {
             let remedy = format!("download the file itself: git -C {} lfs pull", shell_word(folder));
             ("is a pointer of Git LFS, not the file itself".to_owned(), remedy)
@@ -153,7 +152,7 @@ impl OtherFormat {
 
     /// Returns the command with which transformers writes a `tokenizer.json` beside the file.
     fn remedy(self, file: &Path) -> String {
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = io::parent(file);
         let is_described = [CONFIG, TOKENIZER_CONFIG].iter().any(|name| folder.join(name).is_file());
         let (needs, script) = match self {
             OtherFormat::Model => {

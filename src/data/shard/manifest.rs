@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Shard;
 use super::journal::{Journal, first, pieces};
+use drift_core::io;
 use drift_core::job::Provenance;
 use drift_core::{Error, Result};
 
@@ -187,7 +188,7 @@ impl Work {
             return journal.add(&lines);
         }
         let path = &self.path;
-        let folder = path.parent().unwrap_or(Path::new("."));
+        let folder = io::parent(path);
         std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
         let (journal, finished) = self.manifest.open::<P>(path)?;
         // Between planning and the first piece, no process held the lock.
