@@ -128,3 +128,15 @@ fn the_cost_of_a_row_with_several_texts_is_that_of_all_of_them() {
     assert_eq!((&run["samples"], &run["generated_tokens"]), (&json!(4), &json!(42)));
     assert_eq!(run["conformers_per_second"], 2.0);
 }
+
+#[test]
+fn isomers_without_a_text_are_listed() {
+    let empty = "{\"geom_smiles\": \"CC\", \"isomers\": {\"CC\": []}}\n";
+    let record = audited(&[line(0, "none", GOOD, json!({})), empty.to_owned()].concat(), &[]);
+    assert_eq!((&record["total"]["samples"], &record["skipped"]), (&json!(1), &json!(1)));
+    let skipped = &record["skipped_records"][0];
+    assert_eq!(
+        (&skipped["record"], &skipped["reason"]),
+        (&json!("line 2.isomers.CC"), &json!("contains no text"))
+    );
+}

@@ -230,6 +230,9 @@ impl Reader {
         let count = isomers.iter().map(|(_, texts)| texts.len()).sum();
         let mut numbers = 0..count;
         for (smiles, texts) in isomers {
+            if texts.is_empty() {
+                self.skip(format!("{place}.isomers.{smiles}"), "contains no text".to_owned());
+            }
             for (index, (one, number)) in texts.into_iter().zip(&mut numbers).enumerate() {
                 let place = format!("{place}.isomers.{smiles}[{index}]");
                 match one {

@@ -121,6 +121,9 @@ fn of_others(rows: &[AdvisedRow<'_>], pairs: &[&PairedComparison]) -> Option<Str
 /// Names the rows with the most texts that pass and that are valid.
 fn most(rows: &[AdvisedRow<'_>]) -> Option<String> {
     let passing = rows.iter().max_by(|a, b| a.by_passed(b).then(a.by_valid(b)))?;
+    if passing.counts.passed == 0 {
+        return None;
+    }
     let valid = rows.iter().max_by(|a, b| a.by_valid(b).then(a.by_passed(b)))?;
     let (about, label) = (about(&passing.label), passing.label.processor());
     let (passed, samples) = (passing.counts.passed, passing.counts.samples);
@@ -164,10 +167,7 @@ fn whether(
     exact: &AdvisedRow<'_>,
     pair: Option<&PairedComparison>,
 ) -> (Verdict, String) {
-    // Of rows with unequal numbers of texts those count that both have, if there are any.
-    let is_unequal = exact.counts.samples != without.counts.samples;
-    let paired = pair.filter(|pair| is_unequal && !pair.figures.is_empty());
-    let passes = paired.map_or_else(|| exact.by_passed(without), |pair| pair.passed_difference.cmp(&0));
+    let passes = exact.by_passed_in(without, pair);
     let geometry = pair.and_then(worst);
     let outcome = match passes {
         Ordering::Greater => "more texts pass",

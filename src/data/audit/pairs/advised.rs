@@ -6,7 +6,7 @@ use super::super::chemistry::ChemistryReport;
 use super::super::counts::SampleCounts;
 use super::super::references::GeometryReport;
 use super::super::row_label::RowLabel;
-use super::differences::SpeedRatio;
+use super::differences::{PairedComparison, SpeedRatio};
 use super::speed::BatchTimes;
 use crate::stats::{Interval, signed};
 
@@ -41,6 +41,14 @@ impl AdvisedRow<'_> {
     /// Orders rows by the share of texts that pass. Rows may have unequal numbers of texts.
     pub(super) fn by_passed(&self, other: &AdvisedRow<'_>) -> Ordering {
         self.share(self.counts.passed).total_cmp(&other.share(other.counts.passed))
+    }
+
+    /// Orders a row and its base by the texts that pass. Of rows with unequal numbers of texts those count that both have, if `pair`
+    /// compares any.
+    pub(super) fn by_passed_in(&self, base: &AdvisedRow<'_>, pair: Option<&PairedComparison>) -> Ordering {
+        let is_unequal = self.counts.samples != base.counts.samples;
+        let paired = pair.filter(|pair| is_unequal && !pair.figures.is_empty());
+        paired.map_or_else(|| self.by_passed(base), |pair| pair.passed_difference.cmp(&0))
     }
 
     /// Orders rows by the share of valid texts; those of which it is not known are first.

@@ -23,6 +23,8 @@ pub(super) enum Preference {
 struct ValidGain<'r> {
     row: &'r AdvisedRow<'r>,
     by: FigureDifference,
+    /// The order of the two by the texts that pass.
+    passed: Ordering,
     /// The number of rows for which intervals are corrected.
     rows: usize,
 }
@@ -43,10 +45,11 @@ pub(super) fn preferred(
             _ if is_base => valid_figure(&pair.figures),
             _ => None,
         };
-        gains.extend(by.map(|by| ValidGain { row, by, rows: pair.rows }));
+        let passed = row.by_passed_in(chosen, Some(*pair).filter(|_| is_base));
+        gains.extend(by.map(|by| ValidGain { row, by, passed, rows: pair.rows }));
     }
     gains.sort_by(|a, b| b.row.by_valid(a.row));
-    let certain = gains.iter().find(|gain| gain.is_certain() && gain.row.by_passed(chosen).is_ge());
+    let certain = gains.iter().find(|gain| gain.is_certain() && gain.passed.is_ge());
     if let Some(gain) = certain {
         return Preference::Certain(gain.advised(chosen));
     }
