@@ -24,6 +24,10 @@ fn small_bins() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("eval/small-bins")
 }
 
+/// Numbers on lines of their own.
+const BREAKS: &str = r#"{"schema": "drift.encoding/1", "name": "breaks", "slots": "atoms", "open": "{", "separator": "\n", "close": "}",
+    "numbers": 3, "number": {"kind": "decimal", "decimals": 3, "trailing_zeros": true}}"#;
+
 /// The processor with a tokenizer of each kind: bins as tokens, single digits, groups of three digits, pieces of blocks.
 fn processors() -> Vec<(LogitProcessor, Tokenizer, Encoding)> {
     let mut made = Vec::new();
@@ -36,6 +40,8 @@ fn processors() -> Vec<(LogitProcessor, Tokenizer, Encoding)> {
     made.push((by_name("qwen-like"), "binned-v1:-21,21,0.05".parse().unwrap()));
     made.push((extended("qwen-like", &FUSED), Encoding::FIXED));
     made.push((fixture_tokenizer("llama-2-like"), Encoding::FIXED));
+    // A line break is a token of its byte.
+    made.push((fixture_tokenizer("mistral-v3-like"), BREAKS.parse().unwrap()));
     let processor = |(tokenizer, encoding): (Tokenizer, Encoding)| {
         let made = LogitProcessor::new(ProcessorKind::Geometry, tokenizer.clone(), encoding, None, EOS);
         (made.unwrap(), tokenizer, encoding)
@@ -342,6 +348,22 @@ fn real_conformers_are_allowed() {
     {
         let (inside, all) = inside(&shared().join("geom").join(file), if is_whole { 1 } else { step });
         assert!(inside * 1_000 >= all * 995, "{file}: {inside} of {all}");
+    }
+}
+
+/// Conformers of GFN2-xTB, started from ETKDG: twisted and bowl-shaped ones, and atoms with T-shaped and linear groups. The judge, which
+/// has the same bounds, takes them as valid.
+#[test]
+fn strained_conformers_are_allowed() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/strained.jsonl");
+    let (inside, all) = inside(&path, 1);
+    assert_eq!(inside, all);
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let smiles = row["canonical_smiles"].as_str().unwrap();
+        let placed = points(row["embedded_smiles"].as_str().unwrap(), Encoding::FIXED);
+        let found = Chemistry::from_smiles(smiles).unwrap().check(&placed);
+        assert!(found.as_ref().is_some_and(|found| found.is_valid()), "{smiles}: {found:?}");
     }
 }
 

@@ -3,6 +3,8 @@
 //! Three kinds of matches are made, and each preserves other properties ([`LabelledGraph::of_graph`],
 //! [`LabelledGraph::of_identity`], [`LabelledGraph::of_rmsd`]). One search serves all of them ([`super::search`]).
 
+use std::collections::HashSet;
+
 use super::brackets::{counted, hydrogens_and_charge};
 use super::elements::{HYDROGEN, symbol};
 use super::graph::{Graph, Order, SmilesProblem};
@@ -112,6 +114,7 @@ impl LabelledGraph {
     pub(super) fn of_reading(read: &SmilesReading<'_>) -> Result<(Self, Hydrogens), SmilesProblem> {
         let mut labelled = LabelledGraph::of_molecule(&read.molecule, &read.aromatic);
         labelled.come_from(&read.written, &read.removed, &read.marks);
+        labelled.leave_out_aromatic(&read.molecule, &read.aromatic);
         // A written hydrogen has a block, so the file must have it as an atom. A hydrogen at a nitrogen may be all that fixes the
         // stereo of `C=N`, and the handedness of `C[P@H]CC` depends on where its hydrogen is.
         let is_whole = !read.removed.contains(&true);
@@ -122,8 +125,10 @@ impl LabelledGraph {
         if !is_whole {
             let none = vec![false; read.removed.len()];
             let molecule = sanitised(&read.written, &none)?;
-            labelled = LabelledGraph::of_molecule(&molecule, &molecule.aromatic_bonds());
+            let aromatic = molecule.aromatic_bonds();
+            labelled = LabelledGraph::of_molecule(&molecule, &aromatic);
             labelled.come_from(&read.written, &none, &read.marks);
+            labelled.leave_out_aromatic(&molecule, &aromatic);
         }
         labelled.expand();
         Ok((labelled, Hydrogens::All))
@@ -144,6 +149,14 @@ impl LabelledGraph {
         self.marks = marks.renumbered(&numbers);
         self.double_bonds =
             doubles.filter_map(|bond| Some([numbers[bond.atoms[0]]?, numbers[bond.atoms[1]]?])).collect();
+    }
+
+    /// Leaves out double bonds that are aromatic, though the text writes them as in a Kekulé structure.
+    fn leave_out_aromatic(&mut self, molecule: &Molecule, aromatic: &[bool]) {
+        let key = |[a, b]: [usize; 2]| (a.min(b), a.max(b));
+        let bonds = molecule.bonds.iter().zip(aromatic).filter(|(_, is_aromatic)| **is_aromatic);
+        let aromatic: HashSet<(usize, usize)> = bonds.map(|(bond, _)| key(bond.atoms)).collect();
+        self.double_bonds.retain(|atoms| !aromatic.contains(&key(*atoms)));
     }
 
     /// Returns the properties that RDKit's canonical SMILES without stereo distinguishes. [`Isotopes`](super::Isotopes) decides before

@@ -9,7 +9,7 @@ use std::f64::consts::PI;
 
 use super::elements::element;
 use super::lengths::{ANGLE_TOLERANCE, lengths};
-use super::matrix::{Bounds, Builder, FOUR_BONDS, Ideal, NEAR, Set, pair, place};
+use super::matrix::{Bounds, Builder, FOUR_BONDS, Ideal, LEAST_HYPERVALENT, NEAR, Set, pair, place};
 use super::molecule::{Molecule, UNCONNECTED};
 use super::torsions;
 use crate::chem::Hybridisation;
@@ -70,6 +70,18 @@ fn radii(molecule: &Molecule, bounds: &mut Bounds) {
 /// the whole sum, which exceeds the distance of a sodium ion and an oxygen.
 const UNCONNECTED_SCALE: f64 = 0.7;
 
+/// The angle between two bonds, as bounds take it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AngleRange {
+    /// The ideal one.
+    Ideal,
+    /// Anything from a right angle, or a little less, to a straight one: T-shaped, seesaw and linear groups, as of ICl₂ and TeCl₂. RDKit
+    /// takes 105° for all of them, by which PhICl₂, whose chlorine atoms lie opposite each other, has a wrong angle.
+    Hypervalent,
+    /// Any angle.
+    Free,
+}
+
 /// Returns the distance between the ends of two bonds with this angle between them.
 fn across(first: f64, second: f64, angle: f64) -> f64 {
     (first * first + second * second - 2.0 * first * second * angle.cos()).sqrt()
@@ -89,7 +101,8 @@ impl Builder<'_> {
                 let (first, second) = (bonds[(at + ring.len() - 1) % ring.len()], bonds[at]);
                 if !self.ideal.angles.contains_key(&pair(first, second)) {
                     let angle = ring_angle(self.molecule.hybridisation(ring[at]), ring.len());
-                    self.set_angle([first, second], ring[at], angle, false);
+                    let range = self.range(ring[at], true);
+                    self.set_angle([first, second], ring[at], angle, range);
                     known[ring[at]] += 1;
                     taken[ring[at]] += angle;
                 }
@@ -115,12 +128,23 @@ impl Builder<'_> {
                         hybridisation if in_ring => self.beside_ring(atom, hybridisation, degree),
                         hybridisation => chain_angle(hybridisation),
                     };
-                    // Around an atom with more than four bonds outside of rings, any angle is allowed.
-                    self.set_angle([first, second], atom, angle, !in_ring && degree > 4);
+                    self.set_angle([first, second], atom, angle, self.range(atom, in_ring));
                     known[atom] += 1;
                     taken[atom] += angle;
                 }
             }
+        }
+    }
+
+    /// Returns the angles that bonds of an atom may have.
+    fn range(&self, atom: usize, in_ring: bool) -> AngleRange {
+        if self.is_hypervalent(atom) {
+            AngleRange::Hypervalent
+        } else if !in_ring && self.molecule.neighbours[atom].len() > 4 {
+            // Around an atom with more than four bonds outside of rings, any angle is allowed.
+            AngleRange::Free
+        } else {
+            AngleRange::Ideal
         }
     }
 
@@ -137,8 +161,8 @@ impl Builder<'_> {
         f64::to_radians(degrees)
     }
 
-    /// Sets the angle between two bonds of an atom, and the bounds of their ends; with `is_free`, these allow any angle.
-    fn set_angle(&mut self, bonds: [usize; 2], atom: usize, angle: f64, is_free: bool) {
+    /// Sets the angle between two bonds of an atom, and the bounds of their ends.
+    fn set_angle(&mut self, bonds: [usize; 2], atom: usize, angle: f64, range: AngleRange) {
         let ends = bonds.map(|bond| self.molecule.other(bond, atom));
         let [x, y] = bonds.map(|bond| self.ideal.lengths[bond]);
         // Two small rings may leave more than half a turn, as between the outer atoms of `c1on2c1O2`. RDKit then takes the angle as
@@ -155,7 +179,11 @@ impl Builder<'_> {
             let tolerance = ANGLE_TOLERANCE * f64::from(1_u32 << doubled);
             let low = across(x.low, y.low, angle - tolerance);
             let high = across(x.high, y.high, (angle + tolerance).min(PI));
-            let [low, high] = if is_free { [1.0, 1.2 * (x.ideal + y.ideal)] } else { [low, high] };
+            let [low, high] = match range {
+                AngleRange::Ideal => [low, high],
+                AngleRange::Hypervalent => [across(x.low, y.low, LEAST_HYPERVALENT), x.high + y.high],
+                AngleRange::Free => [1.0, 1.2 * (x.ideal + y.ideal)],
+            };
             self.bounds.widen(ends[0], ends[1], low, high);
             self.set.insert(pair(ends[0], ends[1]), Set::Angle);
         }

@@ -5,6 +5,7 @@ use std::f64::consts::PI;
 
 use super::lengths::Length;
 use super::molecule::Molecule;
+use crate::chem::Hybridisation;
 
 /// Lower bounds up to this value, and upper bounds from [`FAR`] on, count as unknown; in Å.
 pub(super) const NEAR: f64 = 0.01;
@@ -12,6 +13,11 @@ pub(super) const FAR: f64 = 1000.0;
 
 /// For atoms four bonds apart, the smallest distance as a share of the sum of van der Waals radii.
 pub(super) const FOUR_BONDS: f64 = 0.7;
+
+/// The smallest angle between two bonds of a hypervalent atom, as of the ring of a benziodoxole, in radians.
+pub(super) const LEAST_HYPERVALENT: f64 = 75.0 / 180.0 * PI;
+
+const IODINE: u8 = 53;
 
 /// Bounds on the distances of all pairs of atoms, in Å.
 pub(super) struct Bounds {
@@ -116,4 +122,17 @@ pub(super) struct Builder<'m> {
     pub ideal: Ideal,
     /// By pair of atoms, the source of its bounds.
     pub set: BTreeMap<(usize, usize), Set>,
+}
+
+impl Builder<'_> {
+    /// Returns whether an atom with at most four bonds has more than four pairs of electrons, or is iodine, whose cation has a counter-ion
+    /// as its third neighbour.
+    pub(super) fn is_hypervalent(&self, atom: usize) -> bool {
+        let is_alike = match self.molecule.hybridisation(atom) {
+            Hybridisation::Sp3d | Hybridisation::Sp3d2 => true,
+            Hybridisation::Sp3 => self.molecule.atom(atom).element == IODINE,
+            _ => false,
+        };
+        is_alike && self.molecule.neighbours[atom].len() <= 4
+    }
 }

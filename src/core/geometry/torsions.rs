@@ -6,7 +6,7 @@ use std::f64::consts::{FRAC_PI_2, PI};
 
 use super::elements::element;
 use super::lengths::ANGLE_TOLERANCE;
-use super::matrix::{Builder, FAR, FOUR_BONDS, NEAR, Set, pair};
+use super::matrix::{Builder, FAR, FOUR_BONDS, LEAST_HYPERVALENT, NEAR, Set, pair};
 use super::merge::merge;
 use super::molecule::{Kind, Molecule};
 use super::planar::{self, Planar};
@@ -188,7 +188,12 @@ impl Torsions<'_, '_> {
         let ideal = &self.builder.ideal;
         let length = |bond: usize| if large { ideal.lengths[bond].high } else { ideal.lengths[bond].low };
         let turn = if large { ANGLE_TOLERANCE } else { -ANGLE_TOLERANCE };
-        let angle = |a, b| (ideal.angle(a, b) + turn).min(PI);
+        let is_free = |a, b| ideal.shared(a, b).is_some_and(|atom| self.builder.is_hypervalent(atom));
+        let angle = |a, b| match is_free(a, b) {
+            true if large => PI,
+            true => LEAST_HYPERVALENT,
+            false => (ideal.angle(a, b) + turn).min(PI),
+        };
         Planar {
             lengths: [first, middle, last].map(length),
             angles: [angle(first, middle), angle(middle, last)],
@@ -225,6 +230,10 @@ impl Torsions<'_, '_> {
         let [first, middle, last] = path;
         let Some((two, three)) = self.middle(path) else { return };
         let (one, four) = (molecule.other(first, two), molecule.other(last, three));
+        // Its angles may be anything, so van der Waals radii alone tell how near the ends are.
+        if [two, three, four].into_iter().any(|atom| self.builder.is_hypervalent(atom)) {
+            return;
+        }
         for &next in molecule.neighbours[four].iter().filter(|next| **next != last) {
             let five = molecule.other(next, four);
             let ends = pair(one, five);

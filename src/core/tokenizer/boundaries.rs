@@ -265,13 +265,20 @@ fn index(a: u8, b: u8) -> usize {
 }
 
 /// Returns a token with its white space as in the text. Byte-level vocabularies write white space as letters, SentencePiece vocabularies
-/// as `▁`.
+/// as `▁`, and what they lack, such as a line break, as `<0x0A>`.
 pub fn with_white_space(token: &str) -> String {
     // Most tokens have none, and a whole vocabulary is asked for.
     if token.is_ascii() {
-        return token.to_owned();
+        return ascii_byte(token).map_or_else(|| token.to_owned(), String::from);
     }
     token.replace(['\u{120}', '\u{2581}'], " ").replace('\u{10a}', "\n")
+}
+
+/// Returns the character that a token of SentencePiece stands for by its byte.
+fn ascii_byte(token: &str) -> Option<char> {
+    let digits = token.strip_prefix("<0x")?.strip_suffix('>').filter(|digits| digits.len() == 2)?;
+    let byte = u8::from_str_radix(digits, 16).ok().filter(u8::is_ascii)?;
+    Some(byte.into())
 }
 
 /// Checks that the normalizer leaves printable ASCII unchanged, except for a space before it.

@@ -88,6 +88,12 @@ impl Cursor {
         &self.digits[..self.length]
     }
 
+    /// Returns whether it is at the place of another one.
+    pub(super) fn is_at(&self, other: &Cursor) -> bool {
+        let place = |one: &Cursor| (one.slot, one.axis, one.matched, one.length);
+        place(self) == place(other)
+    }
+
     /// Takes a byte. Returns the number that it ended, or completed if numbers end by themselves.
     pub(super) fn step(&mut self, byte: u8, text: &SlotText) -> Option<WrittenNumber> {
         let expected = text.before(self.slot, self.axis)?;

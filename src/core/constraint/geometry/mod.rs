@@ -157,7 +157,7 @@ impl GeometryConstraint {
 
     /// Returns whether the number can get a value of the set if this token follows.
     fn completes_with(&self, token: u32, mut cursor: Cursor, state: &State, set: &Intervals) -> bool {
-        let (slot, axis) = (cursor.slot, cursor.axis);
+        let (slot, axis, before) = (cursor.slot, cursor.axis, cursor);
         for byte in self.texts.bytes(token) {
             let ended = cursor.step(*byte, &self.text);
             if (cursor.slot, cursor.axis) != (slot, axis) {
@@ -166,8 +166,8 @@ impl GeometryConstraint {
         }
         let mut then = *state;
         self.automaton.advance(&mut then, token);
-        // A token without text would repeat the question.
-        !self.texts.bytes(token).is_empty() && self.completes(cursor, &then, set)
+        // A token that writes nothing of the text would repeat the question.
+        !cursor.is_at(&before) && self.completes(cursor, &then, set)
     }
 }
 
