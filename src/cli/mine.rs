@@ -10,7 +10,7 @@ use super::shards::{ShardArgs, ShardOf};
 use super::skipped;
 use super::values::{EncodingArgs, FrameArgs, SmilesOfArgs, files_alone, is_stdout, not_stdout};
 use crate::report::flaws_view::flaws_text;
-use crate::report::stats_view::{faults_line, stats_page, stats_table};
+use crate::report::stats_view::{faults_line, range_line, stats_page, stats_table};
 use drift_core::io::{AtomicFile, OutputSet};
 use drift_core::run_files::RunFiles;
 use drift_core::{Error, Job};
@@ -182,8 +182,7 @@ fn mined(
     list.into_iter().for_each(|list| files.add(list));
     store.into_iter().for_each(|store| files.add(store));
     if let Some(page) = &args.html {
-        let stats = stats_page(&report.stats, report.check.as_ref(), &report.provenance);
-        files.put(page, stats.render().as_bytes())?;
+        files.put(page, stats_page(&report).render().as_bytes())?;
     }
     files.commit()?;
     if !output.json {
@@ -198,8 +197,9 @@ fn mined(
         Some(path) => output.file(&path),
         None if output.json => output.document(&report),
         None => output.text(&format!(
-            "{}{}{}",
+            "{}{}{}{}",
             stats_table(&report.stats, output.terminal()),
+            range_line(&report),
             faults_line(&report.faults),
             report.check.as_ref().map_or_else(String::new, |check| flaws_text(check, output.terminal()))
         )),

@@ -58,6 +58,8 @@ pub struct EncodeReport {
     pub skipped_by_reason: BTreeMap<String, u64>,
     /// The first of the skipped records.
     pub skipped_records: Vec<SkippedRecord>,
+    /// Whether it was merged from shards of which some work is missing; the figures are then for the rest.
+    pub interrupted: bool,
     /// The number of rows that were not asked for.
     pub left_out: u64,
     /// The number of encoded conformers with stereo that their SMILES leaves open.
@@ -201,6 +203,7 @@ impl EncodeReport {
             skipped: summary.skipped,
             skipped_by_reason,
             skipped_records: summary.skipped_records,
+            interrupted: summary.is_partial,
             left_out: summary.left_out,
             open_stereo: summary.open_stereo,
             open_stereo_records: summary.open_stereo_records,

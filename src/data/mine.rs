@@ -48,6 +48,8 @@ pub struct MineReport {
     /// What may not belong in a training set, if this was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<FlawReport>,
+    /// Whether it was merged from shards of which some work is missing; the figures are then for the rest.
+    pub interrupted: bool,
     /// The number of rows that were not asked for.
     pub left_out: u64,
     /// The number of records that could not be read.
@@ -194,6 +196,7 @@ impl Counts {
             texts: self.texts.report(),
             faults: self.faults.report(),
             check,
+            interrupted: summary.is_partial,
             left_out: summary.left_out,
             skipped: summary.skipped,
             skipped_records: summary.skipped_records,

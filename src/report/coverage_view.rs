@@ -1,6 +1,6 @@
 //! Coverage and matching in tables, for generated texts and for files.
 
-use super::format::{hundredths, or_dash};
+use super::format::{bound, or_dash};
 use super::table::Table;
 use drift_data::audit::MissingPolicy;
 use drift_data::audit::coverage::{CoverageReport, ThresholdCoverage};
@@ -8,7 +8,7 @@ use drift_data::audit::coverage::{CoverageReport, ThresholdCoverage};
 /// Adds the columns of coverage at these thresholds and of matching: mean and median over molecules.
 pub(super) fn coverage_columns(mut table: Table, thresholds: &[ThresholdCoverage]) -> Table {
     for threshold in thresholds {
-        let at = hundredths(threshold.angstrom);
+        let at = bound(threshold.angstrom);
         table = table
             .number(&format!("COV-R {at} Å\nmean, %"))
             .number("\nmedian")

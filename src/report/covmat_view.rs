@@ -16,10 +16,10 @@ const THRESHOLD: f64 = 0.75;
 pub fn covmat_summary(audited: &AuditResult) -> String {
     let (report, missing) = (&audited.report, audited.texts.missing());
     let total = &report.total;
-    let inputs: Vec<&str> = report.provenance.inputs.iter().map(|input| &*input.name).collect();
     let files: Vec<&str> = report.files.iter().map(|file| &*file.file).collect();
-    let references =
-        inputs.iter().filter(|name| !files.contains(name)).copied().collect::<Vec<_>>().join(", ");
+    // The inputs are the files, and behind them the references.
+    let references = report.provenance.inputs.iter().skip(audited.texts.files());
+    let references = references.map(|input| &*input.name).collect::<Vec<_>>().join(", ");
     let geometry = total.geometry.as_ref();
     let count = |of: fn(&drift_data::audit::GeometryReport) -> u64| geometry.map_or(0, of);
     let counted = count(|one| one.molecules) + count(|one| one.left_out);

@@ -1,7 +1,7 @@
 //! Hit@K and clusters in tables, for rows of texts whoever wrote them.
 
 use super::fields::Fields;
-use super::format::{hundredths, number, or_dash, thousands};
+use super::format::{bound, hundredths, number, or_dash, thousands};
 use super::table::Table;
 use drift_data::audit::ensemble::{ClusterFigures, ClusterReport, HitReport, HitsAt, ThresholdClusters};
 
@@ -27,7 +27,7 @@ pub(super) fn hits_table(table: Table, rows: &[EnsembleRow<'_>]) -> Option<Table
     let mut table = table.text("molecules").number("number");
     for threshold in &first.at[0].thresholds {
         for at in &first.at {
-            table = table.number(&format!("{} Å\nHit@{}", hundredths(threshold.angstrom), at.k));
+            table = table.number(&format!("{} Å\nHit@{}", bound(threshold.angstrom), at.k));
         }
     }
     for at in &first.at {
@@ -70,7 +70,7 @@ pub(super) fn clusters_table(table: Table, rows: &[EnsembleRow<'_>]) -> Option<T
     let fields = Fields::behind(table, |line: &ClusterLine<'_>| line.row.name.clone())
         .text("molecules", |line| line.molecules.clone())
         .number("number", |line| thousands(line.figures.molecules))
-        .number("threshold\nÅ", |line| hundredths(line.at.angstrom))
+        .number("threshold\nÅ", |line| bound(line.at.angstrom))
         .number("clusters", |line| number(line.at.clusters.mean))
         .number("per 100\nconformers", |line| number(line.at.per_100_conformers.mean))
         .number("effective\nclusters", |line| number(line.at.effective.mean))

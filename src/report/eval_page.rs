@@ -182,12 +182,14 @@ fn run_bars(
 type NamedPhase = (&'static str, fn(&Seconds) -> f64);
 
 /// The phases of a run, in order.
-const PHASES: [NamedPhase; 5] = [
+const PHASES: [NamedPhase; 7] = [
     ("start", |time| time.start),
+    ("templates", |time| time.templates),
     ("prefill", |time| time.prefill),
     ("forward", |time| time.forward),
     ("LP", |time| time.lp),
     ("sampling", |time| time.sampling),
+    ("other", |time| time.other),
 ];
 
 fn time_plot(report: &EvalReport) -> String {

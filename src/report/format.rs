@@ -134,6 +134,22 @@ pub fn hundredths(value: f64) -> String {
     unsigned_zero(format!("{value:.2}"))
 }
 
+/// Returns a bound as it was given, with two decimals or more: `0.75`, `0.125`.
+pub fn bound(value: f64) -> String {
+    let shown = hundredths(value);
+    if shown.parse() == Ok(value) { shown } else { value.to_string() }
+}
+
+/// Shortens a text to `most` characters, and keeps its beginning and its end.
+pub fn shortened_middle(text: &str, most: usize) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.len() <= most {
+        return text.to_owned();
+    }
+    let (begin, end) = (most / 2, characters.len() - (most - most / 2 - 1));
+    characters[..begin].iter().chain(&['…']).chain(&characters[end..]).collect()
+}
+
 /// Bytes in powers of 1000: `1.2 MB`.
 pub fn bytes(count: u64) -> String {
     scaled(count as f64, &["B", "kB", "MB", "GB", "TB", "PB"])
@@ -184,6 +200,16 @@ pub fn sparkline(counts: &[u64], width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bounds_and_labels_remain_different() {
+        assert_eq!([0.75, 0.5, 0.125, 0.003, 2.0].map(bound), ["0.75", "0.50", "0.125", "0.003", "2.00"]);
+        let labels =
+            ["none", "automaton"].map(|lp| format!("some-organisation/a-model-with-a-very-long-name {lp}"));
+        let shown = labels.map(|label| shortened_middle(&label, 30));
+        assert_eq!(shown, ["some-organisati…long-name none", "some-organisati…name automaton"]);
+        assert_eq!(shortened_middle("äöü", 3), "äöü");
+    }
 
     #[test]
     fn lines_are_broken_at_spaces_but_not_before_a_unit() {

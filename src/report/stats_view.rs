@@ -2,14 +2,14 @@
 
 use super::fields::Fields;
 use super::flaws_view::flaws_tables;
-use super::format::{hundredths, number, or_dash, percent, percent_interval, sparkline, thousands};
+use super::format::{counted, hundredths, number, or_dash, percent, percent_interval, sparkline, thousands};
 use super::html::{Page, Section};
-use super::plot::{Columns, Labels, Line, Lines, columns, lines};
+use super::plot::{Columns, Labels, Line, Lines, TAIL, columns, lines};
 use super::table::{Table, Terminal};
 use drift_core::encoding::Precision;
 use drift_core::error::shortened_end;
-use drift_core::job::Provenance;
-use drift_data::flaws::FlawReport;
+use drift_data::corpus::SkippedRecord;
+use drift_data::mine::MineReport;
 use drift_data::stats::faults::{FaultReport, LONGEST_BOND_ANGSTROM, SHORTEST_BOND_ANGSTROM};
 use drift_data::stats::histogram::HistogramView;
 use drift_data::stats::report::{AxisReport, GroupReport, Share, StatsReport};
@@ -37,6 +37,18 @@ pub fn faults_line(report: &FaultReport) -> String {
         thousands(first.number),
         shortened_end(&first.molecule, 60),
         first.fault
+    )
+}
+
+/// Returns a line on coordinates beyond the range of the encoding; empty if there is none.
+pub fn range_line(report: &MineReport) -> String {
+    if report.out_of_range == 0 {
+        return String::new();
+    }
+    format!(
+        "\nOut of range: {} of {}. They count as the end of the range, and their bonds are not checked.\n",
+        counted(report.out_of_range, "coordinate"),
+        counted(report.out_of_range_conformers, "conformer")
     )
 }
 
@@ -197,30 +209,72 @@ fn first_digit_table(report: &StatsReport) -> Table {
 }
 
 /// Returns the page of the statistics, and of what a check found if there was one.
-pub fn stats_page(report: &StatsReport, check: Option<&FlawReport>, provenance: &Provenance) -> Page {
-    let page = Page::new("Coordinates of a corpus", summary(report));
-    let page = match check {
-        Some(check) => page.section("Check of the corpus", |section| {
+pub fn stats_page(mined: &MineReport) -> Page {
+    let report = &mined.stats;
+    let mut page = Page::new("Coordinates of a corpus", summary(report));
+    let remarks = remarks(mined);
+    if !remarks.is_empty() {
+        page = page.section("What is missing or cannot be right", |section| _ = section.list(&remarks));
+    }
+    if let Some(check) = &mined.check {
+        page = page.section("Check of the corpus", |section| {
             flaws_tables(check).iter().for_each(|table| _ = section.table(table));
-        }),
-        None => page,
-    };
+        });
+    }
     page.section("Where coordinates lie", |section| {
-            section
-                .svg(&axes_plot(report), "Coordinates by axis in bins of 0.1 Å; 0.02 % of values at either end may lie outside. In a principal-axis frame x is the longest axis.")
-                .table(&range_table(report, false))
-                .table(&share_table(report));
+        section
+            .svg(&axes_plot(report), &axes_caption(report))
+            .table(&range_table(report, false))
+            .table(&share_table(report));
+    })
+    .section("How they are written", |section| {
+        section.table(&digits_table(report)).table(&first_digit_table(report));
+    })
+    .section("Size of molecules", |section| {
+        section.svg(&size_plot(report), "Heavy atoms per conformer.").table(&size_table(report));
+    })
+    .section("Method", |section| method(section, report))
+    .section("Provenance", |section| {
+        section.provenance(&mined.provenance);
+    })
+}
+
+/// Sentences on what was not read or counted, and on conformers whose geometry cannot be right.
+fn remarks(report: &MineReport) -> Vec<String> {
+    let first = |records: &[SkippedRecord]| {
+        let first = records.first();
+        first.map_or_else(String::new, |SkippedRecord { file, record, reason }| {
+            format!(" The first: {file}: {record}: {reason}.")
         })
-        .section("How they are written", |section| {
-            section.table(&digits_table(report)).table(&first_digit_table(report));
-        })
-        .section("Size of molecules", |section| {
-            section.svg(&size_plot(report), "Heavy atoms per conformer.").table(&size_table(report));
-        })
-        .section("Method", |section| method(section, report))
-        .section("Provenance", |section| {
-            section.provenance(provenance);
-        })
+    };
+    let mut out = Vec::new();
+    if report.interrupted {
+        out.push("Some of the shards, or a part of them, are missing.".to_owned());
+    }
+    if report.skipped > 0 {
+        let count = counted(report.skipped, "record");
+        out.push(format!("{count} skipped.{}", first(&report.skipped_records)));
+    }
+    if report.left_out > 0 {
+        out.push(format!("{} left out by --where.", counted(report.left_out, "row")));
+    }
+    if report.in_file_order > 0 {
+        let count = counted(report.in_file_order, "conformer");
+        out.push(format!("{count} in file order, without a SMILES.{}", first(&report.in_file_order_records)));
+    }
+    let lines = [range_line(report), faults_line(&report.faults)];
+    out.extend(lines.iter().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()));
+    out
+}
+
+/// Returns the caption of the plot of the axes: what lies outside of it.
+fn axes_caption(report: &StatsReport) -> String {
+    let histograms = report.total.axes.iter().filter_map(|axis| axis.histogram.as_ref());
+    let outside = histograms.map(|all| drift_data::stats::share(all.below.max(all.above), all.total()));
+    let outside = percent(outside.fold(TAIL, f64::max));
+    format!(
+        "Coordinates by axis in bins of 0.1 Å; {outside} of values at either end may lie outside. In a principal-axis frame x is the longest axis."
+    )
 }
 
 fn axes_plot(report: &StatsReport) -> String {
@@ -243,24 +297,29 @@ fn size_plot(report: &StatsReport) -> String {
 
 fn method(section: &mut Section, report: &StatsReport) {
     // As many as there can be trailing zeros.
-    let decimals = report.total.axes[0].trailing_zeros.len() - 1;
-    let precision = Precision::new(decimals).unwrap_or_default();
-    section.list([
-        "Counts, means, standard deviations, minima and maxima are exact. Quantiles of coordinates come from bins of 0.1 Å, linear inside a bin.".to_owned(),
-        "Intervals are for the population that the molecules are a sample of. Blocks of one molecule are not independent, so the spread between molecules counts: ratio estimator, Cochran, Sampling Techniques (1977), section 3.12, with Student's t.".to_owned(),
+    let decimals = report.total.axes[0].trailing_zeros.len().checked_sub(1);
+    let truncated = decimals.map(|decimals| {
+        let precision = Precision::new(decimals).unwrap_or_default();
         format!(
             "Coordinates are truncated toward zero to {} decimals, as texts contain them; so zero means below {:.decimals$} Å in magnitude.",
             precision.in_words(),
             1.0 / f64::from(precision.units_per_angstrom())
-        ),
-    ]);
+        )
+    });
+    section.list([
+        "Counts, means, standard deviations, minima and maxima are exact. Quantiles of coordinates come from bins of 0.1 Å, linear inside a bin.".to_owned(),
+        "Intervals are for the population that the molecules are a sample of. Blocks of one molecule are not independent, so the spread between molecules counts: ratio estimator, Cochran, Sampling Techniques (1977), section 3.12, with Student's t.".to_owned(),
+        "A molecule is a SMILES as it is written. If a corpus spells its molecules in several ways, intervals are too narrow.".to_owned(),
+    ].into_iter().chain(truncated));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use drift_core::Encoding;
+    use drift_core::job::Provenance;
     use drift_data::corpus::Conformer;
-    use drift_data::stats::CoordinateStats;
+    use drift_data::stats::{CoordinateStats, TextReport};
 
     fn report() -> StatsReport {
         let mut stats = CoordinateStats::default();
@@ -271,6 +330,25 @@ mod tests {
             stats.add(&Conformer::new(molecule.into(), "[C]<>[O]<>".into(), coordinates));
         }
         stats.report()
+    }
+
+    fn mined(stats: StatsReport) -> MineReport {
+        MineReport {
+            encoding: Encoding::FIXED,
+            out_of_range: 0,
+            out_of_range_conformers: 0,
+            stats,
+            texts: TextReport::default(),
+            faults: FaultReport::default(),
+            check: None,
+            interrupted: false,
+            left_out: 0,
+            skipped: 0,
+            skipped_records: Vec::new(),
+            in_file_order: 0,
+            in_file_order_records: Vec::new(),
+            provenance: Provenance::from_inputs(vec![]),
+        }
     }
 
     #[test]
@@ -284,12 +362,12 @@ mod tests {
 
     #[test]
     fn the_page_loads_nothing() {
-        let html = stats_page(&report(), None, &Provenance::from_inputs(vec![])).render();
+        let html = stats_page(&mined(report())).render();
         assert!(!html.contains("http"));
         assert_eq!(html.matches("<svg").count(), 2);
         // Nothing counted is no reason to fail.
         let empty = CoordinateStats::default().report();
-        assert!(stats_page(&empty, None, &Provenance::from_inputs(vec![])).render().contains("0 conformers"));
+        assert!(stats_page(&mined(empty.clone())).render().contains("0 conformers"));
         assert!(stats_table(&empty, Terminal::default()).contains("0 conformers"));
     }
 }

@@ -75,6 +75,7 @@ mod run_files;
 mod scaffolds;
 mod shards;
 mod silent;
+mod silent_corpora;
 mod silent_models;
 mod silent_rows;
 mod silent_tokenizers;

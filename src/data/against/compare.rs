@@ -203,7 +203,8 @@ impl<'o> Comparison<'o> {
         let (keys, subsets) = (&self.other.keys, &self.other.subsets);
         let mut shares = Shares::default();
         let text = text_fingerprint(row.print, row.conformer);
-        shares.set(SharedKind::Text, subsets.told_apart(keys.subsets_of_text(text, self.file.is_in_other)));
+        let own = self.file.is_in_other.then(|| subsets.named(row.cells.test_subset));
+        shares.set(SharedKind::Text, subsets.told_apart(keys.subsets_of_text(text, own)));
         if let Some(key) = row.cells.inchikey {
             let whole = keys.inchikeys.get(&key).copied().unwrap_or(0);
             let block = keys.blocks.get(&key.block()).copied().unwrap_or(0);

@@ -10,28 +10,33 @@ use drift_core::chem::Scaffold;
 /// Texts, InChIKeys and scaffolds, each with the test subsets that have it.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
-    /// [`REPEATED`] is set for texts of several conformers.
-    pub texts: HashMap<Fingerprint, SubsetBits>,
+    pub texts: HashMap<Fingerprint, TextSubsets>,
     pub inchikeys: HashMap<InchiKey, SubsetBits>,
     pub blocks: HashMap<InchiKeyBlock, SubsetBits>,
     pub scaffolds: Scaffolds,
 }
 
-/// The bit of a text that several conformers have. Test subsets leave it free.
-const REPEATED: SubsetBits = 1 << 63;
+/// The test subsets that have a text.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TextSubsets {
+    all: SubsetBits,
+    /// Those in which several conformers have it.
+    repeated: SubsetBits,
+}
 
 impl Keys {
-    /// Returns the test subsets that have a text; `is_own` if the text itself was read from the other corpus, so that it counts only if
-    /// another conformer there has it too.
-    pub(super) fn subsets_of_text(&self, text: Fingerprint, is_own: bool) -> SubsetBits {
-        let bits = self.texts.get(&text).copied().unwrap_or(0);
-        if is_own && bits & REPEATED == 0 { 0 } else { bits & !REPEATED }
+    /// Returns the test subsets that have a text. `own` is the subset of the text itself, if it was read from the other corpus: there
+    /// it counts only if another conformer has it too.
+    pub(super) fn subsets_of_text(&self, text: Fingerprint, own: Option<SubsetBits>) -> SubsetBits {
+        let TextSubsets { all, repeated } = self.texts.get(&text).copied().unwrap_or_default();
+        own.map_or(all, |own| all & !own | repeated & own)
     }
 
     /// Adds what a conformer has.
     pub(super) fn add(&mut self, text: Fingerprint, inchikey: Option<InchiKey>, subset: SubsetBits) {
-        let bits = self.texts.entry(text).or_default();
-        *bits |= subset | if *bits == 0 { 0 } else { REPEATED };
+        let of_text = self.texts.entry(text).or_default();
+        of_text.repeated |= of_text.all & subset;
+        of_text.all |= subset;
         if let Some(key) = inchikey {
             *self.inchikeys.entry(key).or_default() |= subset;
             *self.blocks.entry(key.block()).or_default() |= subset;

@@ -47,6 +47,8 @@ pub struct AgainstReport {
     pub other_conformers_found: u64,
     /// The summary of the other corpus.
     pub other: OtherSummary,
+    /// Whether it was merged from shards of which some work is missing; the figures are then for the rest.
+    pub interrupted: bool,
     /// The number of rows that were not asked for.
     pub left_out: u64,
     /// The number of records that could not be read.
@@ -83,6 +85,7 @@ impl AgainstReport {
             has_too_many_datasets: found.datasets.is_overfull(),
             other_conformers_found: found.conformers.len() as u64,
             other,
+            interrupted: read.is_partial,
             left_out: read.left_out,
             skipped: read.skipped,
             skipped_records: read.skipped_records,

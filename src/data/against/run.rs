@@ -67,7 +67,7 @@ impl AgainstPlan {
         }
         // Rows are picked of the corpus that is searched; the other one, such as a test set, counts as a whole.
         let needs = RowNeeds { columns: COLUMNS, bytes_for: None };
-        let options = ReadOptions { rows: RowFilter::default(), needs, ..self.options.clone() };
+        let options = ReadOptions { rows: RowFilter::default(), needs, once: true, ..self.options.clone() };
         let files = Files { inputs: self.others.clone(), options };
         read_other(&files, self.bound_angstrom, self.isotopes, job)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::kind::SubsetBits;
 
-/// The most test subsets that are told apart; one bit stays free for [`Keys`](super::keys::Keys).
+/// The most test subsets that are told apart, and one more for all that come later.
 const MOST: usize = SubsetBits::BITS as usize - 1;
 
 /// The values of the column `test_subset`, numbered as they come.
@@ -27,6 +27,12 @@ impl Subsets {
         }
         // Fewer than 63, or unused because there are too many.
         at.min(MOST - 1) as u8
+    }
+
+    /// Returns the bit by which the conformers of a subset were added; no bit if there are none.
+    pub(super) fn named(&self, name: &str) -> SubsetBits {
+        let found = self.names.iter().position(|known| &**known == name);
+        found.or(self.is_overfull.then_some(MOST - 1)).map_or(0, |number| 1 << number)
     }
 
     /// Returns the subset with a number, as a bit.

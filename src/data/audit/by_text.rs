@@ -189,6 +189,11 @@ impl AuditedTexts {
         self.together().values().map(|(references, _)| references).sum()
     }
 
+    /// Returns the number of files.
+    pub fn files(&self) -> usize {
+        self.files.len()
+    }
+
     /// By molecule, the number of references and of conformers.
     fn together(&self) -> BTreeMap<&str, (usize, usize)> {
         let mut all: BTreeMap<&str, (usize, usize)> = BTreeMap::new();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chemistry::{Chemistry, ChemistryReport, ConformerChemistry, MoleculeChemistry};
 use super::counts::{DriftHistogram, SampleCounts};
-use super::coverage::{CoverageReport, Deviations};
+use super::coverage::{CoverageReport, Deviations, MissingPolicy};
 use super::examples::TextExamples;
 use super::judging::{points_by_3dmolgen, reordered, usable_points};
 use super::outcome::Outcome;
@@ -16,7 +16,7 @@ use super::request::AuditPlan;
 use super::row_label::RowLabel;
 use super::sample::TextVerdict;
 use super::worst::{BrokenText, WorstTexts, broken_share};
-use crate::stats::interval::{ClusterSums, Interval, LEVEL, wilson};
+use crate::stats::interval::{ClusterSums, Interval, LEVEL};
 use drift_core::Encoding;
 use drift_core::text::skeleton;
 
@@ -31,7 +31,7 @@ pub struct FileReport {
     /// The counts.
     #[serde(flatten)]
     pub counts: SampleCounts,
-    /// The interval of the share of texts that passed: Wilson's, at 95 %.
+    /// The 95 % interval of the share of texts that passed, with molecules as clusters; `None` if it is of one molecule.
     pub pass_interval: Option<Interval>,
     /// The number of blocks by drift, F - T; `None` without a tokenizer.
     pub drift: Option<DriftHistogram>,
@@ -41,6 +41,14 @@ pub struct FileReport {
     pub coverage: Option<CoverageReport>,
     /// The chemistry of the texts that pass; `None` without prompts.
     pub chemistry: Option<ChemistryReport>,
+}
+
+impl FileReport {
+    /// Returns what a reader of its geometry and chemistry should know: one sentence each.
+    pub(super) fn warnings(&self, missing: MissingPolicy) -> impl Iterator<Item = String> {
+        let geometry = self.geometry.iter().flat_map(move |one| one.warnings(missing));
+        geometry.chain(self.chemistry.as_ref().and_then(ChemistryReport::unchecked))
+    }
 }
 
 /// The results for the samples of one row of the report.
@@ -327,7 +335,7 @@ impl Group {
             file: file.to_owned(),
             row: self.row.clone(),
             counts: self.counts.clone(),
-            pass_interval: wilson(self.counts.passed, self.counts.samples, LEVEL),
+            pass_interval: self.passed_sums().share_interval(LEVEL),
             drift: self.drift.clone(),
             geometry,
             coverage: counted

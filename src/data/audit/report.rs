@@ -75,6 +75,8 @@ pub struct AuditReport {
     pub foreign_prompts: Vec<ForeignPrompt>,
     /// Reasons to doubt the figures above.
     pub warnings: Vec<String>,
+    /// Whether it was merged from shards of which some work is missing; the figures are then for the rest.
+    pub interrupted: bool,
     /// The number of records that could not be judged.
     pub skipped: u64,
     /// The first of these records.

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 
 use super::block_faults::{EXAMPLES, FaultyBlock, keep};
 use super::by_text::{AuditResult, AuditedTexts, TextsOfFile};
-use super::chemistry::ChemistryReport;
 use super::compared_rows::compare;
 use super::energies::{EnergyReport, energy_report};
-use super::group::{Group, InOrder};
+use super::group::{FileReport, Group, InOrder};
 use super::judged::{JudgedFile, judge_files};
 use super::read::{self, FileRecords, TextReading};
 use super::references::{DeviationsBySkeleton, References, join};
@@ -22,7 +21,7 @@ use super::text_encoding::{Evidence, TextEncoding};
 use crate::corpus::{ReadSummary, SKIPPED_LISTED, SkippedRecord};
 use drift_core::io::FileNames;
 use drift_core::job::{InputHash, Provenance, Unit};
-use drift_core::{Encoding, Job, Result};
+use drift_core::{Job, Result};
 
 /// Reads and judges the texts of a plan.
 ///
@@ -42,8 +41,11 @@ pub fn audit_texts(plan: &AuditPlan, job: &Job) -> Result<AuditResult> {
     let found = Evidence::of_files(plan, &files)?;
     let texts = TextEncoding::decide(plan, &found, job)?;
     let judged = judge_files(plan, texts.encoding, files, job)?;
-    report(plan, texts, judged, job)
+    report(plan, JudgedFiles { files: judged, texts, is_partial: false }, job)
 }
+
+/// The warning of a merge of shards that are not complete.
+const MISSING_PARTS: &str = "some of the work of the shards is missing: figures are for the rest, and only molecules with a text count in COV";
 
 /// The results over all files.
 struct AllFiles {
@@ -56,16 +58,16 @@ struct AllFiles {
 }
 
 impl AllFiles {
-    fn new(plan: &AuditPlan, encoding: Encoding, files: &[JudgedFile]) -> Self {
+    fn new(plan: &AuditPlan, judged: &JudgedFiles) -> Self {
         let mut all = AllFiles {
-            total: Group::new(RowLabel::default(), plan, encoding),
+            total: Group::new(RowLabel::default(), plan, judged.texts.encoding),
             examples: Vec::new(),
             theirs: Vec::new(),
-            warnings: Vec::new(),
+            warnings: judged.is_partial.then(|| MISSING_PARTS.to_owned()).into_iter().collect(),
             skipped: 0,
             skipped_records: Vec::new(),
         };
-        for file in files {
+        for file in &judged.files {
             file.groups.iter().for_each(|group| all.total.merge(group));
             file.examples.iter().for_each(|example| keep(&mut all.examples, example.clone()));
             all.theirs
@@ -79,17 +81,23 @@ impl AllFiles {
     }
 }
 
-/// Returns the report on files, in order. All must have been judged in the given encoding.
-pub(super) fn report(
-    plan: &AuditPlan,
-    texts: TextEncoding,
-    files: Vec<JudgedFile>,
-    job: &Job,
-) -> Result<AuditResult> {
-    let TextEncoding { encoding, from: encoding_from } = texts;
+/// Files that were judged in one encoding.
+pub(super) struct JudgedFiles {
+    /// The files, in order.
+    pub files: Vec<JudgedFile>,
+    /// The encoding.
+    pub texts: TextEncoding,
+    /// Whether others are missing.
+    pub is_partial: bool,
+}
+
+/// Returns the report on files.
+pub(super) fn report(plan: &AuditPlan, judged: JudgedFiles, job: &Job) -> Result<AuditResult> {
+    let TextEncoding { encoding, from: encoding_from } = judged.texts;
     let placeholder = plan.request.tokenizer.as_ref().map(|_| plan.placeholder(encoding)).transpose()?;
     let AllFiles { total, examples, theirs, mut warnings, mut skipped, mut skipped_records } =
-        AllFiles::new(plan, encoding, &files);
+        AllFiles::new(plan, &judged);
+    let files = &judged.files;
     let (prompts, foreign_prompts) = foreign_prompts(files.iter().flat_map(|file| &file.prompts));
     let mut inputs: Vec<InputHash> = files.iter().map(|file| file.input.clone()).collect();
     // References are read after all texts were judged, because only then the needed molecules are known.
@@ -99,21 +107,19 @@ pub(super) fn report(
     skipped += summary.skipped;
     skipped_records.extend(summary.skipped_records);
     // Isomers are not pooled here: strain is the energy relative to conformers of the same molecule.
-    let energy = energy(plan, &files, references.as_ref(), job)?;
-    let worst = worst_by_row(&files, references.as_ref());
-    let references = references.map(|read| compared_under_pools(plan, read, &total, &files));
-    let references = references.as_ref();
-    let measured = measure(references, &files);
+    let energy = energy(plan, files, references.as_ref(), job)?;
+    let worst = worst_by_row(files, references.as_ref());
+    let references = references.map(|read| compared_under_pools(plan, read, &total, &judged));
+    let measured = measure(references.as_ref(), files);
     let all = measured.as_deref().map(together);
     let whole = total.report("total", all.as_deref().map(InOrder::by_skeleton), plan);
-    warnings.extend(whole.geometry.iter().flat_map(|one| one.warnings(plan.request.missing)));
-    warnings.extend(whole.chemistry.as_ref().and_then(ChemistryReport::unchecked));
-    let groups = files.iter().flat_map(|file| file.groups.iter().map(|group| (&*file.input.name, group)));
-    let reports = groups.enumerate().map(|(at, (file, group))| {
-        group.report(file, measured.as_ref().map(|measured| InOrder::by_skeleton(&measured[at])), plan)
-    });
-    let rows = RowReferences { measured: measured.as_deref(), worst: &worst, of: &|it| references?.get(it) };
-    let (runs, rows) = rows_of_files(plan, texts, &files, rows);
+    warnings.extend(whole.warnings(plan.request.missing));
+    let rows = RowReferences {
+        measured: measured.as_deref(),
+        worst: &worst,
+        of: &|it| references.as_ref()?.get(it),
+    };
+    let (runs, rows) = rows_of_files(plan, judged.texts, files, rows);
     let report = AuditReport {
         schema: SCHEMA,
         provenance: Provenance::from_inputs(inputs),
@@ -122,7 +128,7 @@ pub(super) fn report(
         encoding_from,
         tokenizer: plan.request.tokenizer.as_ref().map(|tokenizer| tokenizer.name.clone()),
         placeholder,
-        files: reports.collect(),
+        files: reports(plan, files, measured.as_deref()),
         runs,
         against_row: None,
         comparisons: Vec::new(),
@@ -130,7 +136,7 @@ pub(super) fn report(
         missing: plan.request.missing,
         isotopes: plan.request.isotopes,
         total: whole,
-        reference_chemistry: references.map(References::chemistry),
+        reference_chemistry: references.as_ref().map(References::chemistry),
         energy,
         examples,
         reports_by_3dmolgen: theirs,
@@ -138,16 +144,28 @@ pub(super) fn report(
         prompts_not_in_their_spelling: foreign_prompts.len() as u64,
         foreign_prompts: foreign_prompts.into_iter().take(EXAMPLES).collect(),
         warnings,
+        interrupted: judged.is_partial,
         skipped,
         skipped_records: skipped_records.into_iter().take(SKIPPED_LISTED).collect(),
         left_out: files.iter().map(|file| file.left_out).sum(),
     };
     let seed = files.iter().find_map(|file| file.generation.as_ref()).map_or(0, |stated| stated.seed);
-    let files = files.into_iter().map(|file| TextsOfFile::new(file, plan.request.isotopes)).collect();
+    let files = judged.files.into_iter().map(|file| TextsOfFile::new(file, plan.request.isotopes)).collect();
     let texts = AuditedTexts { files, measured: measured.unwrap_or_default() };
     let mut audited = AuditResult { report, texts };
     compare(plan, &mut audited, &rows, seed)?;
     Ok(audited)
+}
+
+/// Returns the reports of the groups of each file. `measured` has the comparisons of each group with the references.
+fn reports(
+    plan: &AuditPlan,
+    files: &[JudgedFile],
+    measured: Option<&[DeviationsBySkeleton]>,
+) -> Vec<FileReport> {
+    let groups = files.iter().flat_map(|file| file.groups.iter().map(|group| (&*file.input.name, group)));
+    let measured = |at: usize| measured.map(|measured| InOrder::by_skeleton(&measured[at]));
+    groups.enumerate().map(|(at, (file, group))| group.report(file, measured(at), plan)).collect()
 }
 
 /// Returns the references as texts are compared with them: those of isomers under the SMILES that pools them.
@@ -155,11 +173,12 @@ fn compared_under_pools(
     plan: &AuditPlan,
     read: References,
     total: &Group,
-    files: &[JudgedFile],
+    judged: &JudgedFiles,
 ) -> References {
     let is_compared = |skeleton: &str| total.generated.contains_key(skeleton);
-    let asked_for_all = files.iter().all(|file| file.generation.is_some());
-    let read = if asked_for_all { read.of_texts() } else { read };
+    let asked_for_all = judged.files.iter().all(|file| file.generation.is_some());
+    // In files that are missing, other molecules may have texts.
+    let read = if asked_for_all || judged.is_partial { read.of_texts() } else { read };
     read.pooled(&total.pools, is_compared, plan.request.max_atoms, plan.request.isotopes)
 }
 

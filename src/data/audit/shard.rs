@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::by_text::AuditResult;
 use super::judged::{JudgedFile, judge_files};
 use super::request::AuditPlan;
-use super::run::{read_files, report};
+use super::run::{JudgedFiles, read_files, report};
 use super::text_encoding::{Evidence, TextEncoding};
 use crate::parameter;
 use crate::shard::files::{FilesDone, FilesShard, FilesSummary, MergedFiles, check_part};
@@ -82,5 +82,5 @@ pub fn merge_audited(plan: &AuditPlan, shards: &MergedFiles, job: &Job) -> Resul
         let remedy = format!("make the shards again with {parameter} fixed or {parameter} stripped");
         return Err(Error::input("the shards", problem, remedy));
     }
-    report(plan, texts, files, job)
+    report(plan, JudgedFiles { files, texts, is_partial: shards.is_partial }, job)
 }

@@ -232,6 +232,8 @@ pub struct ReadOptions {
     pub rows: RowFilter,
     /// What is kept of these rows beside their conformers.
     pub needs: RowNeeds,
+    /// Whether a file that the inputs name several times, by itself or by its folder, is read once.
+    pub once: bool,
 }
 
 impl ReadOptions {

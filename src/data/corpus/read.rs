@@ -1,5 +1,6 @@
 //! Reads corpora: resolves inputs to files, opens files as streams, and passes each stream to the reader of its format.
 
+use std::collections::HashSet;
 use std::io::{BufRead, Cursor, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,10 @@ pub fn read(
     job: &Job,
     emit: &mut BatchSink<'_>,
 ) -> Result<ReadSummary> {
-    let listing = Listing::from_inputs(inputs)?;
+    let mut listing = Listing::from_inputs(inputs)?;
+    if options.once {
+        listing.leave_out_repeated();
+    }
     let mut summary = listing.read(0..listing.len(), options, job, emit)?;
     summary.inputs.extend(options.smiles.names.iter().map(|names| names.source.clone()));
     summary.refuse_if_empty(inputs)?;
@@ -81,6 +85,13 @@ impl Listing {
         let mut not_files = Vec::new();
         let files = walk::files(inputs, &mut not_files)?;
         Ok(Listing { files, not_files })
+    }
+
+    /// Leaves out files that were listed before, by whatever path.
+    fn leave_out_repeated(&mut self) {
+        let mut listed = HashSet::new();
+        // A file that is no longer there is told when it is read.
+        self.files.retain(|file| file.path.canonicalize().map_or(true, |path| listed.insert(path)));
     }
 
     /// Returns the number of files.

@@ -41,6 +41,9 @@ pub struct ReadSummary {
     /// The number of rows that were not asked for.
     #[serde(default)]
     pub left_out: u64,
+    /// Whether they were read by shards of which some work is missing.
+    #[serde(default)]
+    pub is_partial: bool,
 }
 
 impl ReadSummary {
@@ -71,6 +74,7 @@ impl ReadSummary {
         self.open_stereo += behind.open_stereo;
         list(&mut self.open_stereo_records, behind.open_stereo_records);
         self.left_out += behind.left_out;
+        self.is_partial |= behind.is_partial;
     }
 
     /// Counts conformers that were read as skipped, `out_of_range` of them beyond the range; `records` are the first of them.

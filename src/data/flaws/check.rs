@@ -69,7 +69,10 @@ impl KeyPass {
         for conformer in conformers {
             let points = in_angstrom(&conformer.coordinates, self.closeness.encoding);
             let is_left_out = !self.left_out.is_empty()
-                && judge.flaws(conformer, &points).first_of(&self.left_out).is_some();
+                && judge
+                    .flaws(conformer, &points, self.closeness.encoding)
+                    .first_of(&self.left_out)
+                    .is_some();
             keys.push((!is_left_out).then(|| self.key(conformer, &points, &mut last)));
         }
         keys
@@ -175,5 +178,5 @@ impl JudgedRow {
 fn flaws_of(rows: &[PlacedRow<'_>], encoding: Encoding) -> Vec<Flaws> {
     let mut judge = RowJudge::default();
     let points = |row: &PlacedRow<'_>| in_angstrom(&row.conformer.coordinates, encoding);
-    rows.iter().map(|row| judge.flaws(row.conformer, &points(row))).collect()
+    rows.iter().map(|row| judge.flaws(row.conformer, &points(row), encoding)).collect()
 }

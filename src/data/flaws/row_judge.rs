@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::kind::{FlawKind, Flaws};
 use crate::corpus::{AtomOrder, Conformer};
 use crate::stats::FaultFinder;
+use drift_core::Encoding;
 use drift_core::chem::{AtomLimit, SmilesMolecule, StereoAgreement};
 use drift_core::text::skeleton::smiles;
 
@@ -18,14 +19,17 @@ pub(super) struct RowJudge {
 
 impl RowJudge {
     /// Returns the flaws of a conformer whose atoms lie at `points`, in Å; none for codes.
-    pub(super) fn flaws(&mut self, conformer: &Conformer, points: &[[f64; 3]]) -> Flaws {
-        let faults = self.faults.find(conformer, points);
+    pub(super) fn flaws(&mut self, conformer: &Conformer, points: &[[f64; 3]], encoding: Encoding) -> Flaws {
+        let faults = self.faults.find(conformer, points, encoding);
         let mut flaws = Flaws::default();
         flaws.set(FlawKind::CoincidentAtoms, faults.coincident_pairs);
         flaws.set(FlawKind::ShortBond, faults.short_bonds);
         flaws.set(FlawKind::LongBond, faults.long_bonds);
         flaws.set(FlawKind::Fragments, if faults.parts > 1 { faults.parts as u64 } else { 0 });
-        flaws.set(FlawKind::Stereo, self.wrong_marks(conformer, points));
+        // An atom that lies anywhere beyond the range may be on either side.
+        if !conformer.is_out_of_range(encoding) {
+            flaws.set(FlawKind::Stereo, self.wrong_marks(conformer, points));
+        }
         flaws
     }
 

@@ -296,6 +296,7 @@ impl MergedFiles {
     pub fn came(&self) -> FilesSummary {
         let mut all = FilesSummary::default();
         self.parts.iter().for_each(|(_, part)| all.append(part.came.clone()));
+        all.summary.is_partial = self.is_partial;
         all
     }
 

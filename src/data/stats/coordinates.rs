@@ -44,11 +44,16 @@ impl CoordinateStats {
         self.out_of_range
     }
 
+    /// Returns whether texts have decimals, whose trailing zeros may be stripped.
+    pub(super) fn has_decimals(&self) -> bool {
+        self.encoding.decimals() > 0
+    }
+
     /// Counts one conformer.
     pub fn add(&mut self, conformer: &Conformer) {
         let class = size_class(conformer.coordinates.len());
         let molecule = molecule_hash(&conformer.molecule);
-        if self.encoding.decimals() > 0 {
+        if self.has_decimals() {
             self.classes[class].add(molecule, &conformer.coordinates);
             return;
         }

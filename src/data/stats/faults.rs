@@ -86,20 +86,28 @@ struct SkeletonBonds {
 }
 
 impl FaultFinder {
-    /// Returns the faults of a conformer whose atoms lie at `points`, in Å.
-    pub fn find(&mut self, conformer: &Conformer, points: &[[f64; 3]]) -> ConformerFaults {
+    /// Returns the faults of a conformer whose atoms lie at `points`, in Å. Atoms beyond the range of the encoding, which lie anywhere
+    /// there, have none.
+    pub fn find(
+        &mut self,
+        conformer: &Conformer,
+        points: &[[f64; 3]],
+        encoding: Encoding,
+    ) -> ConformerFaults {
         let mut found = ConformerFaults::default();
+        let is_beyond =
+            |atom: usize| !encoding.is_decimal() && encoding.has_tail(&conformer.coordinates[atom]);
+        self.order.clear();
+        self.order.extend((0..points.len()).filter(|atom| !is_beyond(*atom)));
         self.find_coincident(points, &mut found);
         if conformer.order == AtomOrder::Smiles {
-            self.find_bonds(conformer, points, &mut found);
+            self.find_bonds(conformer, points, &is_beyond, &mut found);
         }
         found
     }
 
-    /// Counts the pairs of atoms on one point; describes the first.
+    /// Counts the pairs of atoms in `order` on one point; describes the first.
     fn find_coincident(&mut self, points: &[[f64; 3]], found: &mut ConformerFaults) {
-        self.order.clear();
-        self.order.extend(0..points.len());
         // Only atoms with nearly the same x can be near each other.
         self.order.sort_unstable_by(|a, b| points[*a][0].total_cmp(&points[*b][0]));
         for (at, a) in self.order.iter().enumerate() {
@@ -116,7 +124,13 @@ impl FaultFinder {
         }
     }
 
-    fn find_bonds(&mut self, conformer: &Conformer, points: &[[f64; 3]], found: &mut ConformerFaults) {
+    fn find_bonds(
+        &mut self,
+        conformer: &Conformer,
+        points: &[[f64; 3]],
+        is_beyond: &dyn Fn(usize) -> bool,
+        found: &mut ConformerFaults,
+    ) {
         let last = match self.last.take() {
             Some(last) if *last.skeleton == *conformer.skeleton => last,
             _ => SkeletonBonds::new(&conformer.skeleton),
@@ -124,6 +138,9 @@ impl FaultFinder {
         found.parts = last.parts;
         for [a, b] in &last.bonds {
             let (Some(p), Some(q)) = (points.get(*a), points.get(*b)) else { continue };
+            if is_beyond(*a) || is_beyond(*b) {
+                continue;
+            }
             let length = squared_distance(*p, *q).sqrt();
             found.short_bonds += u64::from(length < SHORTEST_BOND_ANGSTROM);
             found.long_bonds += u64::from(length > LONGEST_BOND_ANGSTROM);
@@ -169,7 +186,7 @@ impl FaultStats {
         if points.len() < conformer.coordinates.len() {
             return;
         }
-        let found = self.finder.find(conformer, &points);
+        let found = self.finder.find(conformer, &points, encoding);
         self.report.coincident_pairs += found.coincident_pairs;
         self.report.conformers_with_coincident_atoms += u64::from(found.coincident_pairs > 0);
         self.report.short_bonds += found.short_bonds;

@@ -1,6 +1,7 @@
 //! Counts by value, and quantiles computed from them.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +9,14 @@ use super::bootstrap::quantile;
 use super::share;
 use drift_core::encoding::{Fixed, Precision};
 
-/// Coordinates between minus and plus this value, in Å, have bins.
-const RANGE_ANGSTROM: Fixed = 30;
-
 /// The number of bins per Å.
 const BINS_PER_ANGSTROM: Fixed = 10;
 
-const BINS: usize = (2 * RANGE_ANGSTROM * BINS_PER_ANGSTROM) as usize;
+/// The number of bins on either side of zero that every histogram has: up to 30 Å.
+const NEAR: Fixed = 30 * BINS_PER_ANGSTROM;
+
+/// The most bins of a report: 200 Å.
+const VIEWED: Fixed = 200 * BINS_PER_ANGSTROM;
 
 /// The quantiles that reports show.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -45,32 +47,33 @@ impl Quantiles {
     }
 }
 
-/// Counts of coordinates in bins of 0.1 Å over ±30 Å. Coordinates outside are counted as below or above.
+/// Counts of coordinates in bins of 0.1 Å.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CoordinateHistogram {
     /// The decimals of the counted values.
     precision: Precision,
-    /// Bin `i` counts `-range + i·width <= x < -range + (i + 1)·width`.
-    bins: Vec<u64>,
-    below: u64,
-    above: u64,
+    /// The bins within ±30 Å, where nearly all coordinates of most corpora lie. Bin `i` counts `i·width <= x < (i + 1)·width`, from
+    /// `-NEAR` on.
+    near: Vec<u64>,
+    /// The bins farther away, by their numbers.
+    far: BTreeMap<Fixed, u64>,
     extremes: Option<(Fixed, Fixed)>,
 }
 
 impl CoordinateHistogram {
     /// Returns an empty histogram for coordinates with these decimals.
     pub(crate) fn new(precision: Precision) -> Self {
-        CoordinateHistogram { precision, bins: vec![0; BINS], below: 0, above: 0, extremes: None }
+        CoordinateHistogram {
+            precision,
+            near: vec![0; 2 * NEAR as usize],
+            far: BTreeMap::new(),
+            extremes: None,
+        }
     }
 
     /// Returns the width of a bin, 0.1 Å in units of the last decimal.
     fn width(&self) -> Fixed {
         self.precision.units_per_angstrom() / BINS_PER_ANGSTROM
-    }
-
-    /// Returns the end of the bins, 30 Å in units of the last decimal.
-    fn range(&self) -> Fixed {
-        RANGE_ANGSTROM * self.precision.units_per_angstrom()
     }
 
     fn in_angstrom(&self, units: f64) -> f64 {
@@ -80,20 +83,18 @@ impl CoordinateHistogram {
     /// Counts `value` once.
     pub(crate) fn add(&mut self, value: Fixed) {
         // Rounds toward minus infinity, so that bins of negative values have the same width.
-        let bin = (value + self.range()).div_euclid(self.width());
-        match usize::try_from(bin) {
-            Err(_) => self.below += 1,
-            Ok(bin) if bin < BINS => self.bins[bin] += 1,
-            Ok(_) => self.above += 1,
+        let bin = value.div_euclid(self.width());
+        match usize::try_from(bin + NEAR).ok().and_then(|at| self.near.get_mut(at)) {
+            Some(count) => *count += 1,
+            None => *self.far.entry(bin).or_default() += 1,
         }
         self.widen(value, value);
     }
 
     /// Adds the counts of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.bins.iter_mut().zip(&other.bins).for_each(|(mine, theirs)| *mine += theirs);
-        self.below += other.below;
-        self.above += other.above;
+        self.near.iter_mut().zip(&other.near).for_each(|(mine, theirs)| *mine += theirs);
+        other.far.iter().for_each(|(bin, theirs)| *self.far.entry(*bin).or_default() += theirs);
         if let Some((low, high)) = other.extremes {
             self.widen(low, high);
         }
@@ -109,47 +110,62 @@ impl CoordinateHistogram {
         self.extremes
     }
 
-    /// Returns the quantiles in Å, interpolated linearly within a bin, so accurate to 0.1 Å (less beyond ±30 Å). `None` without values.
-    pub(crate) fn quantiles(&self) -> Option<Quantiles> {
-        Quantiles::by(|per_mille| self.quantile(per_mille))
+    /// Returns the bins with values and their counts, in ascending order.
+    fn bins(&self) -> impl Iterator<Item = (Fixed, u64)> {
+        let far = |bins: Range<Fixed>| self.far.range(bins).map(|(bin, count)| (*bin, *count));
+        let near =
+            (-NEAR..).zip(&self.near).filter(|(_, count)| **count > 0).map(|(bin, count)| (bin, *count));
+        far(Fixed::MIN..-NEAR).chain(near).chain(far(NEAR..Fixed::MAX))
     }
 
-    fn quantile(&self, per_mille: u64) -> Option<f64> {
+    /// Returns the quantiles in Å, interpolated linearly within a bin, so accurate to 0.1 Å. `None` without values.
+    pub(crate) fn quantiles(&self) -> Option<Quantiles> {
+        let total: u64 = self.bins().map(|(_, count)| count).sum();
+        Quantiles::by(|per_mille| self.quantile(total as f64 * per_mille as f64 / 1000.0))
+    }
+
+    /// Returns the value that `wanted` of the values do not exceed.
+    fn quantile(&self, wanted: f64) -> Option<f64> {
         let (min, max) = self.extremes?;
-        let (range, width) = (self.range(), self.width());
-        let edge = |bin: usize| -range + bin as Fixed * width;
-        let inner = self.bins.iter().enumerate().map(|(i, &count)| (edge(i), edge(i + 1), count));
-        // Values outside the bins are assumed to be spread evenly between the outermost edge and the extreme.
-        let bins = std::iter::once((min.min(-range), -range, self.below))
-            .chain(inner)
-            .chain(std::iter::once((range, max.max(range), self.above)));
-        let total: u64 = self.below + self.bins.iter().sum::<u64>() + self.above;
-        let wanted = total as f64 * per_mille as f64 / 1000.0;
         let mut before = 0;
-        for (from, to, count) in bins {
-            if count > 0 && (before + count) as f64 >= wanted {
+        for (bin, count) in self.bins() {
+            if (before + count) as f64 >= wanted {
                 let inside = (wanted - before as f64) / count as f64;
-                let value = f64::from(from) + inside * f64::from(to - from);
+                let value = (f64::from(bin) + inside) * f64::from(self.width());
                 // Values within a bin are assumed to be spread evenly, which can exceed the extremes. These are known exactly.
-                let clipped = value.clamp(f64::from(min), f64::from(max));
-                return Some(self.in_angstrom(clipped));
+                return Some(self.in_angstrom(value.clamp(f64::from(min), f64::from(max))));
             }
             before += count;
         }
         None
     }
 
-    /// Returns the bins from the first to the last non-empty one.
+    /// Returns the bins from the first to the last non-empty one; the [`VIEWED`] around the median if they are more.
     pub(crate) fn view(&self) -> HistogramView {
-        let first = self.bins.iter().position(|&n| n > 0).unwrap_or(0);
-        let end = self.bins.iter().rposition(|&n| n > 0).map_or(first, |last| last + 1);
-        HistogramView {
-            from_angstrom: self.in_angstrom(f64::from(-self.range() + first as Fixed * self.width())),
-            width_angstrom: self.in_angstrom(f64::from(self.width())),
-            counts: self.bins[first..end].to_vec(),
-            below: self.below,
-            above: self.above,
+        let all: Vec<(Fixed, u64)> = self.bins().collect();
+        let total: u64 = all.iter().map(|(_, count)| count).sum();
+        let mut first = all.first().map_or(0, |(bin, _)| *bin);
+        let mut end = all.last().map_or(first, |(bin, _)| bin + 1);
+        if end - first > VIEWED {
+            let mut seen = 0;
+            let median = all.iter().find(|(_, count)| {
+                seen += count;
+                2 * seen >= total
+            });
+            first = median.map_or(first, |(bin, _)| bin - VIEWED / 2).clamp(first, end - VIEWED);
+            end = first + VIEWED;
         }
+        let (mut counts, mut below, mut above) = (vec![0; (end - first) as usize], 0, 0);
+        for (bin, count) in all {
+            match bin {
+                bin if bin < first => below += count,
+                bin if bin >= end => above += count,
+                bin => counts[(bin - first) as usize] += count,
+            }
+        }
+        let from_angstrom = self.in_angstrom(f64::from(first) * f64::from(self.width()));
+        let width_angstrom = self.in_angstrom(f64::from(self.width()));
+        HistogramView { from_angstrom, width_angstrom, counts, below, above }
     }
 }
 
@@ -162,9 +178,9 @@ pub struct HistogramView {
     pub width_angstrom: f64,
     /// One count per bin.
     pub counts: Vec<u64>,
-    /// The number of values below -30 Å, outside the bins.
+    /// The number of values below the first bin: if values spread over more than 200 Å, only the bins around the median are listed.
     pub below: u64,
-    /// The number of values of 30 Å or more, outside the bins.
+    /// The number of values above the last bin.
     pub above: u64,
 }
 
@@ -241,15 +257,30 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_is_kept() {
+    fn what_lies_far_away_is_kept() {
         let mut histogram = CoordinateHistogram::new(Precision::FOUR);
-        let range = histogram.range();
-        for value in [-999_999_999, -range, range - 1, range, 999_999_999] {
+        let farthest = Precision::FOUR.max_fixed();
+        for value in [-farthest, -300_001, -300_000, 299_999, 300_000, farthest] {
             histogram.add(value);
         }
-        assert_eq!(histogram.extremes(), Some((-999_999_999, 999_999_999)));
+        assert_eq!(histogram.extremes(), Some((-farthest, farthest)));
         let view = histogram.view();
-        assert_eq!((view.below, view.above, view.counts.iter().sum::<u64>()), (1, 2, 2));
+        assert_eq!((view.below, view.above, view.counts.len()), (1, 1, 2_000));
+        assert_eq!(view.counts.iter().sum::<u64>(), 4);
+        assert!(CoordinateHistogram::new(Precision::FOUR).view().counts.is_empty());
+    }
+
+    /// A corpus in the frame of a crystal.
+    #[test]
+    fn quantiles_far_from_zero_are_as_fine() {
+        let mut histogram = CoordinateHistogram::new(Precision::FOUR);
+        (400_000..1_400_000).step_by(10).for_each(|value| histogram.add(value));
+        let q = histogram.quantiles().unwrap();
+        for (got, want) in [(q.p05, 45.0), (q.p25, 65.0), (q.p50, 90.0), (q.p75, 115.0), (q.p95, 135.0)] {
+            assert!((got - want).abs() < 1e-9, "{got} {want}");
+        }
+        let view = histogram.view();
+        assert_eq!((view.from_angstrom, view.counts.len(), view.below, view.above), (40.0, 1_000, 0, 0));
     }
 
     #[test]

@@ -36,6 +36,9 @@ impl Interval {
     }
 }
 
+/// The part of a sum of squares that rounding may leave.
+const ROUNDING: f64 = 1e-12;
+
 /// Returns the two-sided standard normal quantile: 1.96 for `level` 0.95.
 pub(crate) fn normal_quantile(level: f64) -> f64 {
     Normal::standard().inverse_cdf(f64::midpoint(1.0, level))
@@ -67,12 +70,7 @@ pub(crate) fn wilson(successes: u64, trials: u64, level: f64) -> Option<Interval
     if trials == 0 {
         return None;
     }
-    let (n, z) = (trials as f64, normal_quantile(level));
-    let p = successes as f64 / n;
-    let scale = 1.0 + z * z / n;
-    let centre = (p + z * z / (2.0 * n)) / scale;
-    let half_width = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt() / scale;
-    let mut interval = Interval::around(centre, half_width).clamp(0.0, 1.0);
+    let mut interval = score(successes as f64 / trials as f64, trials, level);
     // These ends are exact in theory; this removes rounding errors.
     if successes == 0 {
         interval.low = 0.0;
@@ -81,6 +79,15 @@ pub(crate) fn wilson(successes: u64, trials: u64, level: f64) -> Option<Interval
         interval.high = 1.0;
     }
     Some(interval)
+}
+
+/// Returns Wilson's interval for a share `p` of `trials`, which need not be a number of successes.
+fn score(p: f64, trials: u64, level: f64) -> Interval {
+    let (n, z) = (trials as f64, normal_quantile(level));
+    let scale = 1.0 + z * z / n;
+    let centre = (p + z * z / (2.0 * n)) / scale;
+    let half_width = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt() / scale;
+    Interval::around(centre, half_width).clamp(0.0, 1.0)
 }
 
 drift_core::counters! {
@@ -140,9 +147,11 @@ impl ClusterSums {
         }
         let p = self.ratio()?;
         let m = self.clusters as f64;
-        // Rounding may give a slightly negative value if all clusters have the same ratio.
-        let squares = self.yy as f64 - 2.0 * p * self.yn as f64 + p * p * self.nn as f64;
-        Some((squares.max(0.0) * m / (m - 1.0)).sqrt() / self.n as f64)
+        // If all clusters have the same ratio, rounding may leave a little on either side of zero.
+        let most = p * p * self.nn as f64;
+        let squares = self.yy as f64 - 2.0 * p * self.yn as f64 + most;
+        let squares = if squares > ROUNDING * most { squares } else { 0.0 };
+        Some((squares * m / (m - 1.0)).sqrt() / self.n as f64)
     }
 
     /// `ratio ± t · standard error` with the quantile `t` of Student's distribution for `clusters - 1` degrees of freedom; `None`
@@ -154,14 +163,17 @@ impl ClusterSums {
 
     /// Returns the interval of a share (`0 <= y <= n` in each cluster), within 0 to 1.
     ///
-    /// A share of exactly 0 or 1 has no spread between clusters. Then each cluster counts as one trial of [`wilson`], as if the
-    /// units of a cluster always agreed. This gives an interval that is rather too wide than too narrow.
+    /// A share of exactly 0 or 1, or one that all clusters have, has no spread between clusters. Then each cluster counts as one trial of
+    /// [`wilson`], as if the units of a cluster always agreed. This gives an interval that is rather too wide than too narrow.
     pub fn share_interval(&self, level: f64) -> Option<Interval> {
         if self.y == 0 {
             return wilson(0, self.clusters, level);
         }
         if self.y.unsigned_abs() == self.n {
             return wilson(self.clusters, self.clusters, level);
+        }
+        if self.standard_error()? == 0.0 {
+            return Some(score(self.ratio()?, self.clusters, level));
         }
         Some(self.interval(level)?.clamp(0.0, 1.0))
     }
@@ -287,6 +299,12 @@ mod tests {
         (0..20).for_each(|_| full.add(7, 7));
         assert_eq!(full.share_interval(0.95), wilson(20, 20, 0.95));
         assert_eq!(ClusterSums::default().share_interval(0.95), None);
+        // A share that all have is as little certain.
+        let mut thirds = ClusterSums::default();
+        (0..21).for_each(|_| thirds.add(3, 9));
+        let (interval, trials) = (thirds.share_interval(0.95).unwrap(), wilson(7, 21, 0.95).unwrap());
+        near(interval.low, trials.low);
+        near(interval.high, trials.high);
     }
 
     #[test]

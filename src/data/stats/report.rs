@@ -1,5 +1,7 @@
 //! The report of coordinate statistics: serde structs, and their computation from the counts.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use super::coordinates::{Axis, CoordinateStats, Feature, Group};
@@ -40,15 +42,15 @@ pub struct SizeReport {
 pub struct GroupReport {
     /// The number of conformers.
     pub conformers: u64,
-    /// The number of distinct molecules.
+    /// The number of distinct molecules: of different SMILES, so that two spellings of one count as two.
     pub molecules: u64,
     /// The number of blocks, one per heavy atom.
     pub blocks: u64,
     /// The distribution of heavy atoms per conformer.
     pub heavy_atoms: HeavyAtoms,
-    /// The coordinates that the stripped encoding writes with fewer characters than the fixed one.
+    /// The coordinates that the stripped encoding writes with fewer characters than the fixed one; of 0 if texts have no decimals.
     pub shortened: Share,
-    /// The mean number of characters per block that the stripped encoding saves; null without blocks.
+    /// The mean number of characters per block that the stripped encoding saves; null without blocks or decimals.
     pub stripped_characters_per_block: Option<f64>,
     /// The axes x, y and z.
     pub axes: [AxisReport; 3],
@@ -116,9 +118,9 @@ pub struct AxisReport {
     pub integer_digits: [u64; 3],
     /// The number of coordinates by the first digit written, 0 to 9.
     pub first_digit: [u64; 10],
-    /// The number of coordinates by number of trailing zeros, from none to all decimals.
+    /// The number of coordinates by number of trailing zeros, from none to all decimals; empty if texts have no decimals.
     pub trailing_zeros: Vec<u64>,
-    /// The coordinates that the stripped encoding shortens.
+    /// The coordinates that the stripped encoding shortens; of 0 if texts have no decimals.
     pub shortened: Share,
     /// The coordinates of 10 Å or more in magnitude.
     pub ten_or_more: Share,
@@ -135,34 +137,43 @@ impl CoordinateStats {
     /// Returns the statistics of what was counted, with means, quantiles and 95 % intervals.
     pub fn report(&self) -> StatsReport {
         let classes = SIZE_CLASSES.iter().zip(&self.classes);
+        let has_decimals = self.has_decimals();
+        let of_class = |group| GroupReport::of(group, false, has_decimals);
         StatsReport {
             schema: SCHEMA,
             level: LEVEL,
-            total: GroupReport::of(&self.total(), true),
+            total: GroupReport::of(&self.total(), true, has_decimals),
             by_size: classes
                 .filter(|(_, group)| group.conformers > 0)
-                .map(|(class, group)| SizeReport { class: class.label, group: GroupReport::of(group, false) })
+                .map(|(class, group)| SizeReport { class: class.label, group: of_class(group) })
                 .collect(),
         }
     }
 }
 
 impl GroupReport {
-    fn of(group: &Group, histograms: bool) -> Self {
+    fn of(group: &Group, histograms: bool, has_decimals: bool) -> Self {
         let saved: u64 = group.axes.iter().map(Axis::stripped_characters).sum();
+        let is_known = group.blocks > 0 && has_decimals;
         GroupReport {
             conformers: group.conformers,
             molecules: group.molecules(),
             blocks: group.blocks,
             heavy_atoms: HeavyAtoms::of(group),
-            shortened: Share::of(&group.clusters(Feature::Shortened, 0..3)),
-            stripped_characters_per_block: (group.blocks > 0).then(|| saved as f64 / group.blocks as f64),
-            axes: [0, 1, 2].map(|index| AxisReport::of(group, index, histograms)),
+            shortened: Share::shortened(group, 0..3, has_decimals),
+            stripped_characters_per_block: is_known.then(|| saved as f64 / group.blocks as f64),
+            axes: [0, 1, 2].map(|index| AxisReport::of(group, index, histograms, has_decimals)),
         }
     }
 }
 
 impl Share {
+    /// Returns the share of shortened coordinates; of none if texts have no decimals.
+    fn shortened(group: &Group, axes: Range<usize>, has_decimals: bool) -> Self {
+        let sums = has_decimals.then(|| group.clusters(Feature::Shortened, axes));
+        Share::of(&sums.unwrap_or_default())
+    }
+
     fn of(clusters: &ClusterSums) -> Self {
         let (count, of) = clusters.totals();
         Share {
@@ -184,7 +195,7 @@ impl HeavyAtoms {
 }
 
 impl AxisReport {
-    fn of(group: &Group, index: usize, histograms: bool) -> Self {
+    fn of(group: &Group, index: usize, histograms: bool, has_decimals: bool) -> Self {
         let axis = &group.axes[index];
         let share = |feature| Share::of(&group.clusters(feature, index..index + 1));
         AxisReport {
@@ -194,8 +205,8 @@ impl AxisReport {
             positive: axis.positive,
             integer_digits: axis.integer_digits,
             first_digit: axis.first_digit,
-            trailing_zeros: axis.trailing_zeros.clone(),
-            shortened: share(Feature::Shortened),
+            trailing_zeros: if has_decimals { axis.trailing_zeros.clone() } else { Vec::new() },
+            shortened: Share::shortened(group, index..index + 1, has_decimals),
             ten_or_more: share(Feature::TenOrMore),
             fifteen_or_more: share(Feature::FifteenOrMore),
             summary: Summary::of(

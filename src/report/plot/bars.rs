@@ -7,7 +7,10 @@ use super::frame::{
     Anchor, Area, DrawResult, Face, Frame, WIDTH, canvas, legend, line, text_width, ticks, write,
 };
 use super::palette;
-use crate::report::format::percent;
+use crate::report::format::{percent, shortened_middle};
+
+/// The longest label of a bar, in characters.
+const LABEL: usize = 36;
 
 const BAR: i32 = 15;
 const GAP: i32 = 14;
@@ -86,7 +89,13 @@ impl Bar {
 /// Draws a row whose first bar begins at height `y`.
 fn draw_row(area: &Area, frame: &Frame, scale: Scale, bar: &Bar, y: i32) -> DrawResult {
     let face = Face { bold: bar.strong, ..Face::CODE };
-    write(area, &shown_label(&bar.label), (frame.left - 10, y + bar.height() / 2), Anchor::Right, face)?;
+    write(
+        area,
+        &shortened_middle(&bar.label, LABEL),
+        (frame.left - 10, y + bar.height() / 2),
+        Anchor::Right,
+        face,
+    )?;
     for (index, value) in bar.values.iter().enumerate() {
         let upper = y + BAR * index as i32;
         draw_bar(area, frame, position(scale, value.value), palette::series(index), upper)?;
@@ -120,7 +129,8 @@ fn position(scale: Scale, value: Option<f64>) -> Option<f64> {
 }
 
 fn frame(chart: &BarChart, top: i32, bottom: i32) -> Frame {
-    let labels = chart.bars.iter().map(|bar| text_width(&shown_label(&bar.label))).max().unwrap_or(0);
+    let labels =
+        chart.bars.iter().map(|bar| text_width(&shortened_middle(&bar.label, LABEL))).max().unwrap_or(0);
     let values = || chart.bars.iter().flat_map(|bar| &bar.values);
     let left = labels + 18;
     let positions = || values().filter_map(|value| position(chart.scale, value.value));
@@ -164,13 +174,6 @@ fn decimal(power: i32) -> String {
         -6..0 => format!("0.{}1", "0".repeat(power.unsigned_abs() as usize - 1)),
         _ => format!("1e{power}"),
     }
-}
-
-fn shown_label(label: &str) -> String {
-    if label.chars().count() <= 36 {
-        return label.to_owned();
-    }
-    label.chars().take(35).chain(std::iter::once('…')).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::frame::{TEXT, WIDTH, text_width, ticks};
 use super::palette::{GRID, INK, PAPER};
+use crate::report::format::shortened_middle;
 use crate::report::html::escape;
 
 /// The height of a row, in pixels.
@@ -97,7 +98,7 @@ impl Forest {
     /// Returns the pixels between which the axes lie: labels are on the left, texts on the right.
     fn columns(&self) -> [f64; 2] {
         let rows = || self.shown().flat_map(ForestPanel::rows);
-        let labels = rows().map(|row| text_width(&shown(&row.label))).max().unwrap_or(0);
+        let labels = rows().map(|row| text_width(&shortened_middle(&row.label, LABEL))).max().unwrap_or(0);
         let names = self.shown().flat_map(|panel| &panel.measures).map(|measure| text_width(&measure.name));
         let texts = rows().map(|row| text_width(&row.text)).max().unwrap_or(0);
         let left = f64::from(labels.max(names.max().unwrap_or(0).min(220))) + 24.0;
@@ -168,7 +169,7 @@ fn draw_panel(out: &mut String, panel: &ForestPanel, axis: &Axis, top: f64) {
 }
 
 fn draw_row(out: &mut String, row: &ForestRow, zero: f64, axis: &Axis, y: f64) {
-    let label = shown(&row.label);
+    let label = shortened_middle(&row.label, LABEL);
     let word = Word { anchor: "end", code: true, strong: row.strong, text: &label };
     text(out, [axis.pixels[0] - 12.0, y + 4.5], word);
     let x = axis.place(row.estimate);
@@ -221,13 +222,6 @@ fn line(out: &mut String, [a, b]: [f64; 2], [c, d]: [f64; 2], colour: &str, widt
         out,
         "<line x1=\"{a:.1}\" y1=\"{b:.1}\" x2=\"{c:.1}\" y2=\"{d:.1}\" stroke=\"{colour}\" stroke-width=\"{width}\"/>"
     );
-}
-
-fn shown(label: &str) -> String {
-    if label.chars().count() <= LABEL {
-        return label.to_owned();
-    }
-    label.chars().take(LABEL - 1).chain(std::iter::once('…')).collect()
 }
 
 #[cfg(test)]

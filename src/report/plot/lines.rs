@@ -26,7 +26,7 @@ pub struct Line<'a> {
 }
 
 /// The share of values at each end that may lie beyond the drawn range.
-const TAIL: f64 = 0.0002;
+pub const TAIL: f64 = 0.0002;
 
 /// Draws the outlines over the range that contains all but 0.02 % of each histogram at each end.
 pub fn lines(plot: &Lines) -> String {

@@ -21,7 +21,7 @@ pub use columns::{Columns, columns};
 pub use curves::{Curve, Curves, curves};
 pub use forest::{Forest, ForestMeasure, ForestPanel, ForestRow, forest};
 pub use frame::Labels;
-pub use lines::{Line, Lines, lines};
+pub use lines::{Line, Lines, TAIL, lines};
 pub use molecule::{MoleculePicture, marked_clashes, molecule};
 pub use points::{Points, points};
 pub use scatter::{Scatter, ScatterPoint, scatter};

@@ -13,12 +13,16 @@ pub(super) const INK_RGB: RGBColor = RGBColor(0x1F, 0x23, 0x28);
 pub(super) const GRID_RGB: RGBColor = RGBColor(0xD8, 0xDE, 0xE4);
 pub(super) const PAPER_RGB: RGBColor = RGBColor(0xFF, 0xFF, 0xFF);
 
-/// Blue, orange, bluish green and reddish purple of Okabe and Ito (jfly.uni-koeln.de/color, 2008), in the order of use.
-const SERIES: [RGBColor; 4] = [
+/// Blue, orange, bluish green, reddish purple, sky blue, vermilion and yellow of Okabe and Ito (jfly.uni-koeln.de/color, 2008), in the
+/// order of use.
+const SERIES: [RGBColor; 7] = [
     RGBColor(0x00, 0x72, 0xB2),
     RGBColor(0xE6, 0x9F, 0x00),
     RGBColor(0x00, 0x9E, 0x73),
     RGBColor(0xCC, 0x79, 0xA7),
+    RGBColor(0x56, 0xB4, 0xE9),
+    RGBColor(0xD5, 0x5E, 0x00),
+    RGBColor(0xF0, 0xE4, 0x42),
 ];
 
 /// Returns the colour of series `index`.

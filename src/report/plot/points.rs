@@ -24,7 +24,7 @@ pub fn points(plot: &Points) -> String {
     let x = all()
         .map(|(x, _)| *x)
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-    let x = if x.0 < x.1 { (x.0.floor() - 0.5, x.1.ceil() + 0.5) } else { (0.0, 1.0) };
+    let x = if x.0 <= x.1 { (x.0.floor() - 0.5, x.1.ceil() + 0.5) } else { (0.0, 1.0) };
     // At least one decade, since the ends of the axis must differ.
     let decades = all().map(|(_, y)| y.max(1.0).log10()).fold(1.0, f64::max).ceil();
     let frame = Frame { left: 84, right: WIDTH - 16, top: 36, bottom: 340, x, y: (0.0, decades) };
