@@ -79,7 +79,7 @@ impl Judge {
     /// Adds references of a molecule, given as enriched text.
     fn add_texts(&self, py: Python<'_>, smiles: &str, texts: Vec<String>) -> PyResult<()> {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        py.detach(|| self.write().add_texts(smiles, &texts)).map_err(raised)
+        work::detached(py, || self.write().add_texts(smiles, &texts)).map_err(raised)
     }
 
     /// Adds references of a molecule, `[conformers, heavy atoms, 3]` in Å, with atoms in the order of `written`, or of `smiles`.
@@ -97,7 +97,7 @@ impl Judge {
         let all = conformers.as_array();
         let conformers =
             all.outer_iter().map(|one| one.outer_iter().map(|p| [p[0], p[1], p[2]]).collect()).collect();
-        py.detach(|| self.write().add_conformers(smiles, written, conformers)).map_err(raised)
+        work::detached(py, || self.write().add_conformers(smiles, written, conformers)).map_err(raised)
     }
 
     /// Adds the conformers of files and folders; only those of `wanted` molecules, if any are given.
@@ -128,7 +128,7 @@ impl Judge {
     /// Returns the molecules that have references and are none of these.
     fn without_texts(&self, py: Python<'_>, smiles: Vec<String>) -> PyResult<Vec<String>> {
         let smiles: Vec<&str> = smiles.iter().map(String::as_str).collect();
-        py.detach(|| self.read().without_texts(&smiles)).map_err(raised)
+        work::detached(py, || self.read().without_texts(&smiles)).map_err(raised)
     }
 
     /// Scores texts; returns arrays by name.
@@ -157,12 +157,12 @@ impl Judge {
         missing: &str,
     ) -> PyResult<String> {
         let missing = options::missing(missing).map_err(raised)?;
-        py.detach(|| ensembles::hit_report(&self.read(), &smiles, measured, missing)).map_err(raised)
+        work::detached(py, || ensembles::hit_report(&self.read(), &smiles, measured, missing)).map_err(raised)
     }
 
     /// Clusters over molecules, as JSON.
     fn cluster_report(&self, py: Python<'_>, smiles: Vec<String>, measured: &str) -> PyResult<String> {
-        py.detach(|| ensembles::cluster_report(&self.read(), &smiles, measured)).map_err(raised)
+        work::detached(py, || ensembles::cluster_report(&self.read(), &smiles, measured)).map_err(raised)
     }
 
     /// Returns the thresholds of coverage in Å, ascending.

@@ -48,6 +48,7 @@ mod _lib {
     #[pymodule_init]
     fn init(_: &Bound<'_, PyModule>) -> PyResult<()> {
         drift::job::set_revision(drift::REVISION);
+        super::work::loaded();
         Ok(())
     }
 }

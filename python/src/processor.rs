@@ -16,6 +16,7 @@ use crate::completions::{Illegal, LegalRows};
 use crate::constraint::{Constraint, skeleton_of};
 use crate::errors::{Class, raised};
 use crate::tokenizer::Tokenizer;
+use crate::work;
 
 /// A logit processor for one tokenizer. It makes the constraints of molecules, on any thread.
 #[pyclass(frozen, module = "moldrift._lib")]
@@ -61,7 +62,9 @@ impl Processor {
         let placeholder = placeholder.map(Placeholder::new).transpose().map_err(raised)?;
         let tokenizer = tokenizer.inner.clone();
         let specials = Specials { eos, ends: Vec::new(), others };
-        let made = py.detach(|| logit_processor(kind, &tokenizer, encoding, placeholder.as_ref(), specials));
+        let made = work::detached(py, || {
+            logit_processor(kind, &tokenizer, encoding, placeholder.as_ref(), specials)
+        });
         let inner = made.map_err(|error| match error {
             Error::Input { .. } => Class::Tokenizer.of()(error),
             error => raised(error),
@@ -93,7 +96,7 @@ impl Processor {
     /// Returns the constraint of one molecule, given by its SMILES. The spelling of the SMILES is kept.
     fn constraint(&self, py: Python<'_>, smiles: &str) -> PyResult<Constraint> {
         let skeleton = skeleton_of(smiles)?;
-        let made = py.detach(|| self.of_skeleton(&skeleton, smiles));
+        let made = work::detached(py, || self.of_skeleton(&skeleton, smiles));
         let (inner, molecule_automaton) = made.map_err(|error| self.refused(smiles, error))?;
         Ok(Constraint {
             inner,
@@ -117,7 +120,7 @@ impl Processor {
         // Copied, so that Python may change its arrays meanwhile.
         let copied: Vec<Vec<i64>> =
             completions.iter().map(|one| one.as_array().iter().copied().collect()).collect();
-        let rows = py.detach(|| self.rows(&smiles, &copied, &fillers))?;
+        let rows = work::detached(py, || self.rows(&smiles, &copied, &fillers))?;
         Ok(rows.into_iter().map(|rows| rows.arrays(py)).collect())
     }
 }

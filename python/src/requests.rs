@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use crate::completions::PyRows;
 use crate::constraint::{Constraint, Place, listed};
 use crate::errors::Class;
+use crate::work;
 
 /// The text of one request: where it is in its constraint.
 #[pyclass(module = "moldrift._lib")]
@@ -120,8 +121,9 @@ pub(crate) fn follow_requests<'py>(
     }
     let rows: Vec<(&mut Request, Vec<i64>)> =
         requests.iter_mut().map(|request| &mut **request).zip(tokens).collect();
-    let steps: Vec<StepIds> =
-        py.detach(|| rows.into_par_iter().map(|(request, tokens)| request.follow(&tokens)).collect());
+    let steps: Vec<StepIds> = work::detached(py, || {
+        rows.into_par_iter().map(|(request, tokens)| request.follow(&tokens)).collect()
+    });
     let mut offsets = vec![0];
     let mut ids = Vec::new();
     for step in &steps {

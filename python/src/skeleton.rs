@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::constraint::Constraint;
 use crate::errors::{Class, raised};
 use crate::tokenizer::Tokenizer;
+use crate::work;
 
 /// The automaton of a skeleton for one tokenizer. It makes the constraints of prompts, on any thread.
 #[pyclass(frozen, module = "moldrift._lib")]
@@ -38,7 +39,7 @@ impl SkeletonAutomaton {
     fn new(py: Python<'_>, tokenizer: &Tokenizer, source: &str, eos: u32, begun: &str) -> PyResult<Self> {
         let skeleton = Arc::new(skeleton(source)?);
         let tokenizer = tokenizer.inner.clone();
-        let inner = py.detach(|| SkeletonProcessor::new(tokenizer.clone(), skeleton, eos));
+        let inner = work::detached(py, || SkeletonProcessor::new(tokenizer.clone(), skeleton, eos));
         let inner = Arc::new(inner.map_err(Class::Tokenizer.of())?.begun(begun));
         Ok(SkeletonAutomaton { inner, tokenizer, eos })
     }
@@ -75,7 +76,7 @@ impl SkeletonAutomaton {
             .map_err(|error| Class::Drift.exception(format!("{place}: is no JSON object: {error}")))?;
         let needs = self.inner.skeleton().bind(&data, place).map(|_| ());
         needs.map_err(raised)?;
-        let made = py.detach(|| self.inner.constraint(&data, text, place));
+        let made = work::detached(py, || self.inner.constraint(&data, text, place));
         Ok(Constraint {
             inner: Arc::new(made.map_err(Class::Tokenizer.of())?),
             molecule_automaton: None,

@@ -7,6 +7,7 @@ use drift::Error;
 use pyo3::prelude::*;
 
 use crate::errors::{Class, raised};
+use crate::work;
 
 /// A Hugging Face tokenizer as drift reads it.
 #[pyclass(frozen, module = "moldrift._lib")]
@@ -37,7 +38,7 @@ impl Tokenizer {
     /// name.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        py.detach(|| drift::Tokenizer::load(&path).map(Tokenizer::new)).map_err(refused)
+        work::detached(py, || drift::Tokenizer::load(&path).map(Tokenizer::new)).map_err(refused)
     }
 
     /// Returns the path of a tokenizer. A path is returned unchanged; the name of a repository becomes its folder in the cache of Hugging
@@ -70,7 +71,8 @@ impl Tokenizer {
     #[staticmethod]
     fn from_json(py: Python<'_>, name: &str, json: &[u8]) -> PyResult<Self> {
         let source = drift::io::hash_bytes(name, json);
-        py.detach(|| drift::Tokenizer::from_bytes(name, source, json).map(Tokenizer::new)).map_err(refused)
+        work::detached(py, || drift::Tokenizer::from_bytes(name, source, json).map(Tokenizer::new))
+            .map_err(refused)
     }
 
     /// Returns the name of its file or folder.

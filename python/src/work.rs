@@ -2,14 +2,55 @@
 //! signals and reports progress.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use drift::job::{Job, Observer, Unit};
 use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::errors::raised;
+
+/// The process that loaded the package.
+static LOADED_BY: OnceLock<u32> = OnceLock::new();
+
+/// The threads of a process that was forked from it: those of rayon's own pool stay with the parent, and work for them would wait forever.
+static OF_FORK: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
+
+/// Remembers the process, before anything runs in parallel.
+pub(crate) fn loaded() {
+    LOADED_BY.get_or_init(std::process::id);
+}
+
+/// Runs work without the interpreter's lock, on threads of this process.
+pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+    py.detach(|| on_own_threads(work))
+}
+
+fn on_own_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    match pool_of_fork() {
+        Some(pool) => pool.install(work),
+        None => work(),
+    }
+}
+
+/// Returns the threads of a forked process; `None` in one that was not forked since the package was loaded, or has no threads.
+fn pool_of_fork() -> Option<Arc<ThreadPool>> {
+    let process = std::process::id();
+    if LOADED_BY.get().is_none_or(|loaded| *loaded == process) {
+        return None;
+    }
+    let mut known = OF_FORK.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*known {
+        Some((of, pool)) if *of == process => Some(pool.clone()),
+        _ => {
+            let pool = Arc::new(ThreadPoolBuilder::new().build().ok()?);
+            *known = Some((process, pool.clone()));
+            Some(pool)
+        }
+    }
+}
 
 /// How long the calling thread sleeps between two checks for signals.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -29,7 +70,7 @@ pub(crate) fn run<T: Send>(
     let outcome = thread::scope(|scope| {
         let worker = scope.spawn(|| {
             let _wake = Wake { done: &done, caller };
-            work(&job)
+            on_own_threads(|| work(&job))
         });
         while !done.load(Ordering::Acquire) {
             py.detach(|| thread::park_timeout(PATIENCE));

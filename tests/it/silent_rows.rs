@@ -140,3 +140,21 @@ fn isomers_without_a_text_are_listed() {
         (&json!("line 2.isomers.CC"), &json!("contains no text"))
     );
 }
+
+#[test]
+fn generations_are_numbers_however_tables_write_them() {
+    let rows = |generations: [Value; 2], lp: &str| {
+        let [first, second] = generations;
+        let texts = [(first, GOOD), (second, CUT)];
+        texts.map(|(generation, text)| line(0, lp, text, json!({"generation": generation}))).concat()
+    };
+    // A column with an empty cell is one of floats in pandas. The texts of the two rows are the same, in another order.
+    let other = [json!("1"), json!(0.0)];
+    let reversed = line(0, "b", CUT, json!({"generation": other[0]}))
+        + &line(0, "b", GOOD, json!({"generation": other[1]}));
+    let record = audited(&[rows([json!(0), json!(1)], "a"), reversed].concat(), &["--against-row", "a"]);
+    assert_eq!(record["comparisons"][0]["identical"], 2, "{}", record["comparisons"]);
+    // Anything else is no number of a text.
+    let record = audited(&rows([json!(-1), json!(0.5)], "a"), &[]);
+    assert_eq!((&record["total"]["samples"], &record["skipped"]), (&json!(0), &json!(2)));
+}

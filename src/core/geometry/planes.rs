@@ -84,14 +84,14 @@ fn is_trigonal_carbon(molecule: &Molecule, atom: usize) -> bool {
 /// The largest distance of an atom from the plane through atoms placed before it, in Å.
 const SLAB_ANGSTROM: f64 = 0.45;
 
-/// The same for a double bond with four heavy neighbours, or with three bonds of an end in rings. Where they are crowded, it is twisted: GFN2-xTB leaves atoms of baccatin III and
-/// of N,N'-dimethylisoindigo up to 0.47 and 0.60 Å off the plane through those before, and no atom 0.25 Å off the mean plane, where the
-/// judge begins. At that limit it may be 0.9 Å.
-const CROWDED_ANGSTROM: f64 = 0.9;
+/// The same for a double bond with four heavy neighbours, or with three bonds of an end in rings. Where they are crowded, it is twisted:
+/// GFN2-xTB leaves atoms of baccatin III and of N,N'-dimethylisoindigo up to 0.47 and 0.60 Å off the plane through those before, and none
+/// 0.25 Å off the mean plane, where the judge begins.
+const CROWDED_ANGSTROM: f64 = 0.7;
 
-/// The same for a planar atom whose three bonds are in rings, as in a bowl: 0.73 Å in C60 and 0.69 Å in sumanene. At the limit of the
-/// judge it is about 1 Å, for the plane through three atoms that are side by side is four times as far as the mean plane.
-const BOWL_ANGSTROM: f64 = 1.0;
+/// The same for a planar atom whose three bonds are in rings, as in a bowl: 0.73 Å in C60 and 0.69 Å in sumanene. The plane through three
+/// of four atoms is up to four times as far from the last one as the mean plane.
+const BOWL_ANGSTROM: f64 = 0.8;
 
 /// Returns how far from a plane its atoms may lie, in Å. MMFF94 bends groups around an atom in rings of four and five atoms by up to 1.12
 /// Å, in two rings of five by up to 0.58 Å. `None` for aromatic atoms under a bridge, which bends them out of any plane.

@@ -191,10 +191,8 @@ fn row_of(header: &Header, fields: Vec<Cow<'_, str>>, lp: &str) -> Read {
 
 /// Returns the value of a column. Most columns hold text, even if it looks like a number.
 fn value_of(column: &str, value: Cow<'_, str>) -> Read {
-    let count =
-        matches!(column, "generation" | "tokens").then(|| value.parse().ok().map(Read::Count)).flatten();
     let number = (column == "seconds").then(|| value.parse().ok().map(Read::Number)).flatten();
-    count.or(number).unwrap_or_else(|| Read::Text(value.into_owned()))
+    number.unwrap_or_else(|| Read::Text(value.into_owned()))
 }
 
 /// Returns the refusal of a file of conformers that are no texts.

@@ -216,8 +216,7 @@ impl Reader {
             return self.skip(place.to_owned(), "not a JSON object".to_owned());
         };
         let opened = row.opened;
-        let stated = row.encoding.take().map(|row| Encoding::stated(&row, self.asked)).transpose();
-        let stated = match stated {
+        let stated = match self.stated(&mut row) {
             Ok(stated) => stated,
             Err(problem) => return self.skip(place.to_owned(), problem),
         };
@@ -273,6 +272,14 @@ impl Reader {
             }
             None => self.skip(place.to_owned(), format!("contains none of {}", TEXT_FIELDS.join(", "))),
         }
+    }
+
+    /// Returns the encoding that an object states, or why its texts cannot be judged.
+    fn stated(&self, row: &mut Row) -> std::result::Result<Option<Encoding>, String> {
+        if row.has_other_generation {
+            return Err("generation: not the number of a text, 0 or more".to_owned());
+        }
+        row.encoding.take().map(|row| Encoding::stated(&row, self.asked)).transpose()
     }
 
     /// Returns what all texts of an object have in common.

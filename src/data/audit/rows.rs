@@ -58,6 +58,8 @@ pub(super) struct Row {
     pub id: Option<String>,
     /// The index of the text among those of its molecule.
     pub generation: Option<u64>,
+    /// Whether its generation is something else than the number of a text.
+    pub has_other_generation: bool,
     /// The SMILES under which texts of several isomers are pooled.
     pub pool: Option<String>,
     /// Several texts of one prompt.
@@ -158,7 +160,11 @@ impl Row {
             match field {
                 "model" => self.model = value.text(),
                 "placeholder" => self.placeholder = value.text(),
-                "generation" => self.generation = value.count(),
+                "generation" => {
+                    let is_given = value.is_given();
+                    self.generation = value.count();
+                    self.has_other_generation = is_given && self.generation.is_none();
+                }
                 "tokens" => self.tokens = value.count(),
                 "seconds" => self.seconds = value.number(),
                 _ => {}
@@ -234,9 +240,27 @@ impl Read {
         }
     }
 
-    /// Returns the integer, if it is one.
+    /// Returns the integer, if it is one of 0 or more, however it is written: tables write `5.0` where another row has none.
     pub(super) fn count(self) -> Option<u64> {
-        if let Read::Count(count) = self { Some(count) } else { None }
+        match self {
+            Read::Count(count) => Some(count),
+            Read::Number(number) => whole(number),
+            Read::Text(text) => {
+                let text = text.trim();
+                text.parse().ok().or_else(|| whole(text.parse().ok()?))
+            }
+            Read::Row(_) | Read::Negative(_) | Read::Truth(_) | Read::Other => None,
+        }
+    }
+
+    /// Returns whether there is a value: not null, and no empty text.
+    fn is_given(&self) -> bool {
+        match self {
+            Read::Text(text) => !text.trim().is_empty(),
+            Read::Number(number) => !number.is_nan(),
+            Read::Other => false,
+            _ => true,
+        }
     }
 
     fn generation(self) -> Option<FieldText> {
@@ -246,6 +270,13 @@ impl Read {
             Read::Count(_) | Read::Negative(_) | Read::Number(_) | Read::Truth(_) | Read::Other => None,
         }
     }
+}
+
+/// Returns a number as an integer of 0 or more, if it is one.
+fn whole(number: f64) -> Option<u64> {
+    // All integers up to this one are exact.
+    const MOST: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
+    ((0.0..=MOST).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
 /// Reads any value.
