@@ -40,7 +40,8 @@ class Automaton:
             (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers tokenizer.
         dialect: how numbers are written: ``fixed`` (always four decimals) or ``stripped`` (without trailing
             zeros), also with other decimals, ``fixed-3``, or spaces, ``stripped-spaces``. Without ``dialect``
-            and ``encoding``, the files that drift wrote beside the tokenizer or the model decide, else ``fixed``.
+            and ``encoding``, the files that drift wrote beside the tokenizer or the model decide, else ``fixed``, with a
+            warning for a model.
             The grammar of decimals has numbers below 100 Å. A model that would write a larger number must write
             another one.
         encoding: any encoding: ``fixed``, ``fixed-N``, ``stripped``, ``stripped-N``, ``lines``, ``lines-N``,
@@ -77,7 +78,7 @@ class Automaton:
         given = dialect if encoding is None else sources.encoding_name(encoding)
         if given is not None and not isinstance(given, str):
             raise DriftError(f"dialect: {given!r:.60} is no name; give fixed or stripped")
-        self.dialect = given or self.source.encoding or "fixed"
+        self.dialect = given or self.source.encoding_or_fixed()
         self._processor = _lib.Processor(
             self.source.tokenizer,
             self.kind,

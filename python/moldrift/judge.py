@@ -291,6 +291,10 @@ def _of_rdkit(smiles: str, molecule: Any) -> tuple[str, Floats]:
         order = list(bare.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"])
     except (KeyError, ValueError, RuntimeError) as error:
         raise DriftError(f"references of {smiles}: RDKit cannot write the molecule: {error}") from None
+    drawn = [conformer.GetId() for conformer in bare.GetConformers() if not conformer.Is3D()]
+    if drawn:
+        problem = f"references of {smiles}: conformer {drawn[0]} is a 2D drawing of RDKit"
+        raise DriftError(f"{problem}; embed the molecule, or leave it out")
     positions = [conformer.GetPositions()[order] for conformer in bare.GetConformers()]
     if not positions:
         raise DriftError(f"references of {smiles}: a molecule without a conformer; embed it, or leave it out")

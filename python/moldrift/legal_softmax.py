@@ -140,7 +140,7 @@ class LegalTerms(torch.autograd.Function):
                 values, mask = logits.of(part), plan.masks[plan.sets[part]]
                 log_sum = values.masked_fill(~mask, float("-inf")).logsumexp(1)
                 chosen = values.gather(1, plan.choice[part, None])[:, 0]
-                log_p = (values - log_sum[:, None]).masked_fill(~mask, 0)
+                log_p = _finite(values - log_sum[:, None]).masked_fill(~mask, 0)
                 entropy = -(log_p.exp() * log_p).sum(1)
                 for one, into in zip((chosen - log_sum, entropy, log_sum), found, strict=True):
                     into[plan.rows[part], plan.columns[part]] = one
@@ -159,7 +159,7 @@ class LegalTerms(torch.autograd.Function):
             at = plan.rows[part], plan.columns[part]
             of_log_p, of_entropy, of_log_sum = (one[at][:, None] for one in gradients)
             mask = plan.masks[plan.sets[part]]
-            log_p = (values - log_sum[at][:, None]).masked_fill_(~mask, 0)
+            log_p = _finite(values - log_sum[at][:, None]).masked_fill_(~mask, 0)
             p = log_p.exp().masked_fill_(~mask, 0)
             found = p * (of_log_sum - of_log_p - of_entropy * (log_p + entropy[at][:, None]))
             return found.scatter_add_(1, plan.choice[part, None], of_log_p)
@@ -199,6 +199,12 @@ class LogSum(torch.autograd.Function):
             return (values - log_sum[at][:, None]).exp_().mul_(gradient[at][:, None])
 
         return _backward(ctx, _Logits(states, weight, bias, plan, ctx.temperature, None), of_logits)
+
+
+def _finite(log_p: torch.Tensor) -> torch.Tensor:
+    """Log-probabilities for products with p. An earlier processor may have forbidden a legal token: its p of 0 times
+    ln p is 0, not NaN."""
+    return log_p.clamp_min(-1e30)
 
 
 def _backward(

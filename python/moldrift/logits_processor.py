@@ -1,5 +1,4 @@
-"""Logits processors for transformers. They make no tensor of rows times vocabulary: legal logits are gathered and
-written back."""
+"""Logits processors for transformers. Legal logits are gathered, and written into scores that are -inf elsewhere."""
 
 from __future__ import annotations
 
@@ -42,9 +41,10 @@ class ConstraintLogitsProcessor(LogitsProcessor):
     """Holds every row of one call of ``generate`` to the text of its molecule or prompt.
 
     Rows may be left-padded, may belong to ``num_return_sequences`` or beams, and may continue after their end. The
-    model's vocabulary may be larger than the tokenizer's. Scores are changed in place and returned. Give it as the last
-    processor. Beam sampling (``num_beams`` with ``do_sample``) ends in a `ForbiddenToken` error, because transformers
-    then keeps beams of probability 0, which contain forbidden tokens.
+    model's vocabulary may be larger than the tokenizer's. Scores are not changed, but copied: ``generate`` returns them as
+    the model's logits (``output_logits=True``). Give it as the last processor. Beam sampling (``num_beams`` with
+    ``do_sample``) ends in a `ForbiddenToken` error, because transformers then keeps beams of probability 0, which contain
+    forbidden tokens.
 
     Attributes:
         forward_passes: the number of passes of the model so far.
@@ -68,6 +68,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             )
         constraints = [molecules.constraint(one) for one in smiles]
         self._set_up(molecules.source, constraints, sampling, first_prompt)
+        # Other sources of constraints begin their texts wherever the prompt ends.
+        self._writes_tag = getattr(molecules, "opened", True) is False
 
     def _set_up(
         self,
@@ -86,6 +88,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         self.rows = _lib.Rows(constraints, prompts, list(source.ends), sampler)
         self.forward_passes = 0
         self._prompts: torch.Tensor | None = None
+        self._writes_tag = False
 
     def begin(self, input_ids: torch.Tensor) -> None:
         """Takes the prompts, ``[rows, length]``, as the first call does.
@@ -93,7 +96,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         Raises:
             ValueError: if the rows cannot be divided equally among the molecules, or rows of one molecule have different
                 prompts.
-            DriftError: if the processor was used before, or the prompts are longer than the context.
+            DriftError: if the processor was used before, the prompts are longer than the context, or they end in the tag with
+                which texts begin.
         """
         if self._prompts is not None:
             raise DriftError(USED_TWICE)
@@ -112,27 +116,33 @@ class ConstraintLogitsProcessor(LogitsProcessor):
                 "leave the longest molecules out"
             )
         self._prompts = input_ids.detach().to("cpu", copy=True)
+        if self._writes_tag and any(self._ends_in_tag(prompt) for prompt in self._prompts[::each].tolist()):
+            self._prompts = None
+            raise DriftError(
+                "prompt: ends in [CONFORMER], with which texts begin, too; give the automaton opened=True, or leave the tag out"
+            )
+
+    def _ends_in_tag(self, prompt: list[int]) -> bool:
+        """Whether a prompt ends in the tag that opens a conformer."""
+        tokenizer = self.source.tokenizer
+        tail = [one for one in prompt[-TAG_TOKENS:] if one < tokenizer.size]
+        return tokenizer.answer_text(tail).rstrip().endswith("[CONFORMER]")
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Sets the scores of all forbidden tokens to -inf.
+        """The scores, with -inf for all forbidden tokens.
 
         Args:
             input_ids: ``[rows, length]``, the prompts and the texts so far.
-            scores: ``[rows, vocabulary of the model]``, changed in place.
-
-        Returns:
-            The scores.
+            scores: ``[rows, vocabulary of the model]``.
 
         Raises:
             ForbiddenToken: if a row contains a token that its mask had forbidden.
-            DriftError: if the processor is used for a second call of ``generate``.
+            DriftError: if the processor is used for a second call of ``generate``, or a legal token's score is no number.
         """
         self._follow(input_ids)
         self.forward_passes += 1
         if self.rows.wants_argmax:
             self.rows.observe(scores.argmax(dim=-1).cpu().numpy())
-        if not scores.is_contiguous():
-            return scores.copy_(self.masked(scores.contiguous()))
         return self.masked(scores)
 
     def _follow(self, input_ids: torch.Tensor) -> None:
@@ -152,27 +162,30 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             raise
 
     def masked(self, scores: torch.Tensor) -> torch.Tensor:
-        """Sets all scores to -inf except the legal ones; with ``sampling``, sets the drawn token to 0 and all others
-        to -inf."""
+        """The scores, with -inf for all but the legal ones; with ``sampling``, 0 for the drawn token and -inf for all
+        others."""
         vocabulary = scores.shape[1]
         kept_at, listing, blocked = self.rows.places(vocabulary)
-        flat = scores.view(-1)
-        if len(blocked):
-            flat.index_fill_(0, torch.from_numpy(blocked).to(scores.device), float("-inf"))
         places = torch.from_numpy(kept_at).to(scores.device)
-        kept = flat.index_select(0, places)
-        if self.sampling is not None:
-            drawn = self._draw(kept, scores, listing)
-            scores.fill_(float("-inf"))
-            return scores.scatter_(1, drawn[:, None].to(scores.device), 0.0)
+        kept = scores.reshape(-1).index_select(0, places)
+        if bool(kept.isnan().any()):
+            raise DriftError(NO_NUMBERS)
         # Earlier processors may have forbidden all legal tokens. A row without a finite score would break sampling.
         kept.clamp_(min=torch.finfo(scores.dtype).min / 16)
-        if listing is None:
-            scores.fill_(float("-inf"))
-        elif len(listing):
-            scores.index_fill_(0, torch.from_numpy(listing).to(scores.device), float("-inf"))
-        flat.index_copy_(0, places, kept)
-        return scores
+        if self.sampling is None and listing is not None:
+            # Before a marker rows keep all tokens of the tokenizer.
+            masked = scores.clone(memory_format=torch.contiguous_format)
+            if len(blocked):
+                masked.view(-1).index_fill_(0, torch.from_numpy(blocked).to(scores.device), float("-inf"))
+            if len(listing):
+                masked.index_fill_(0, torch.from_numpy(listing).to(scores.device), float("-inf"))
+        else:
+            masked = torch.full_like(scores, float("-inf"), memory_format=torch.contiguous_format)
+        if self.sampling is not None:
+            drawn = self._draw(kept, scores, listing)
+            return masked.scatter_(1, drawn[:, None].to(scores.device), 0.0)
+        masked.view(-1).index_copy_(0, places, kept)
+        return masked
 
     def _draw(self, kept: torch.Tensor, scores: torch.Tensor, listing: np.ndarray | None) -> torch.Tensor:
         """Draws a token for each row, ``[rows]``."""
@@ -191,6 +204,11 @@ class AutomatonLogitsProcessor(ConstraintLogitsProcessor):
 class PositionLogitsProcessor(ConstraintLogitsProcessor):
     """A position template of 3DMolGen. Made by :meth:`moldrift.PositionTemplates.logits_processor`."""
 
+
+NO_NUMBERS = "logits processor: scores of the model are no numbers (NaN); its checkpoint is broken, or 16-bit floats overflow"
+
+#: More tokens than any tokenizer takes for a tag.
+TAG_TOKENS = 16
 
 USED_TWICE = (
     "logits processor: it was used before; make a new one for each call of generate, "

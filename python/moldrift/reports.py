@@ -615,7 +615,27 @@ def _given(texts: Any, smiles: str | Iterable[str] | None, row_field: str) -> An
     """The texts as files and records."""
     if is_rows(texts):
         return records_of_rows(texts, smiles, row_field)
-    return texts if smiles is None else records([texts] if isinstance(texts, str) else texts, smiles)
+    if smiles is None:
+        return texts
+    given = [texts] if isinstance(texts, str | os.PathLike) else texts
+    listed = given if isinstance(given, list | tuple) else []
+    if files := [text for text in listed if isinstance(text, os.PathLike) or _is_file(text)]:
+        raise DriftError(
+            f"smiles: is for texts in memory, and {os.fspath(files[0])} is a file, which names the molecules of its texts; "
+            "leave smiles out"
+        )
+    return records(given, smiles)
+
+
+def _is_file(text: Any) -> bool:
+    """Whether a text is the name of a file."""
+    return (
+        isinstance(text, str)
+        and "<" not in text
+        and "\n" not in text
+        and len(text) < 4096
+        and os.path.isfile(text)
+    )
 
 
 @contextmanager

@@ -84,7 +84,7 @@ class FBeta:
         bonus: the weight of the soft precision (their ``fbeta_warmup_lambda``).
         sigma: its length in Å (their ``fbeta_warmup_sigma``).
         least_valid: the least number of valid conformers (the larger of their ``fbeta_min_valid_to_score`` and
-            ``fbeta_drop_if_valid_lt``).
+            ``fbeta_drop_if_valid_lt``), by default 3, or ``target`` if that is less.
         use_unique: whether to multiply by the share of unique conformers.
         gate: which conformers are valid: an array of `Scores` by its name, or a function of a `Completion` that returns
             bool [conformers]. ``passed`` is their gate without PoseBusters, ``valid_geometry`` that with it.
@@ -97,7 +97,7 @@ class FBeta:
     duplicates: float = 0.3
     bonus: float = 0.1
     sigma: float = 0.75
-    least_valid: int = 3
+    least_valid: int | None = None
     use_unique: bool = True
     gate: str | Callable[[Completion], Bools] = "passed"
 
@@ -105,6 +105,13 @@ class FBeta:
         (target,) = whole_numbers("target", self.target, "1 or more")
         if target < 1:
             raise DriftError(f"target: {self.target} conformers cannot be aimed at; give 1 or more")
+        least = min(3, target) if self.least_valid is None else self.least_valid
+        (least,) = whole_numbers("least_valid", least, "0 or more")
+        if not 0 <= least <= target:
+            raise DriftError(
+                f"least_valid: {least} conformers cannot be valid of {target}; give 0 to {target}"
+            )
+        object.__setattr__(self, "least_valid", least)
         if not self.sigma > 0:
             raise DriftError(f"sigma: {self.sigma} is no length; give Å above 0")
         for name in ("delta", "beta", "gamma", "duplicates", "bonus", "sigma"):
@@ -144,7 +151,7 @@ class FBeta:
             "soft_precision": soft,
             "finished": finished,
             "unique": alone,
-            "reward": reward if valid >= self.least_valid else 0.0,
+            "reward": reward if valid >= (self.least_valid or 0) else 0.0,
         }
 
     def _valid(self, completion: Completion) -> Bools:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +42,7 @@ class TokenizerSource:
         context: the context length of the model beside the tokenizer; None if unknown.
         encoding: how coordinates are written, from the files that drift wrote beside the tokenizer; None without
             such files.
+        folder: the folder that the tokenizer was read from, or loaded from by transformers; None if unknown.
     """
 
     tokenizer: _lib.Tokenizer
@@ -47,11 +50,31 @@ class TokenizerSource:
     others: tuple[int, ...]
     context: int | None = None
     encoding: str | None = None
+    folder: Path | None = None
 
     @property
     def ends(self) -> tuple[int, ...]:
         """All ids that may follow a finished text."""
         return (self.eos, *self.others)
+
+    def encoding_or_fixed(self) -> str:
+        """How coordinates are written; ``fixed`` if no file says it, with a warning for a model."""
+        if self.encoding is None and self.folder is not None and (self.folder / "config.json").is_file():
+            warnings.warn(
+                f"{self.folder}: no file says how the model writes numbers, so fixed is assumed; give dialect= or encoding=",
+                stacklevel=4,
+            )
+        return self.encoding or "fixed"
+
+    def keep_beside(self, folder: str | os.PathLike[str]) -> None:
+        """Copies the files that say how the model writes numbers into the folder of a model that was trained on."""
+        for name in ("recipe.json", "extension.json"):
+            if (
+                self.folder is not None
+                and (self.folder / name).is_file()
+                and not (Path(folder) / name).exists()
+            ):
+                shutil.copyfile(self.folder / name, Path(folder) / name)
 
 
 def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> TokenizerSource:
@@ -101,7 +124,7 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
     others = dict.fromkeys([*ends[1:], *(one for one in specials if one is not None)])
     others.pop(ends[0], None)
     encoding = None if folder is None else _lib.Tokenizer.encoding_beside(folder)
-    return TokenizerSource(read_one, ends[0], tuple(others), _context_of_folder(folder), encoding)
+    return TokenizerSource(read_one, ends[0], tuple(others), _context_of_folder(folder), encoding, folder)
 
 
 def _of_path(path: str) -> tuple[_lib.Tokenizer, Path | None, str | None]:

@@ -171,6 +171,12 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
         if self.use_vllm:
             constrain(self.vllm_generation, self._grammar_of)
 
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """Saves the model, and beside it what says how it writes numbers."""
+        super().save_model(output_dir, _internal_call)
+        if self.args.should_save:
+            self.automaton.source.keep_beside(output_dir or self.args.output_dir)
+
     def _check_settings(self) -> None:
         """Refuses settings that are not supported, and warns of settings that make the policies differ."""
         for name in (

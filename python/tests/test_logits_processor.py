@@ -144,7 +144,7 @@ def test_a_beam_of_another_row_is_found_and_texts_may_go_back() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_scores_are_changed_in_place_and_legal_ones_kept(dtype: torch.dtype) -> None:
+def test_scores_are_copied_and_legal_ones_kept(dtype: torch.dtype) -> None:
     automaton = load("llama-like").automaton
     smiles = ["CO", "CN"]
     for make in (lambda shape: torch.randn(shape), lambda shape: torch.randn(shape[::-1]).t()):
@@ -154,7 +154,8 @@ def test_scores_are_changed_in_place_and_legal_ones_kept(dtype: torch.dtype) -> 
         before = scores.clone()
         with torch.inference_mode():
             out = lp(prompts, scores)
-        assert out is scores
+        # `generate` returns them as the logits of the model.
+        assert torch.equal(scores, before)
         for row in range(4):
             legal = automaton.allowed_ids(smiles[row // 2])
             assert torch.isfinite(out[row]).nonzero()[:, 0].tolist() == legal
@@ -167,6 +168,21 @@ def test_what_other_processors_forbade_leaves_a_row_that_can_be_drawn_from() -> 
         torch.zeros((1, 1), dtype=torch.int64), torch.full((1, 2000), -torch.inf)
     )
     assert torch.isfinite(scores[0]).nonzero()[:, 0].tolist() == automaton.allowed_ids("CO")
+
+
+def test_scores_that_are_no_numbers_are_refused() -> None:
+    lp = load("qwen-like").automaton.logits_processor(["CO"])
+    with pytest.raises(moldrift.DriftError, match="no numbers"):
+        lp(torch.zeros((1, 1), dtype=torch.int64), torch.full((1, 2000), torch.nan))
+
+
+def test_a_prompt_that_ends_in_the_tag_is_refused() -> None:
+    ids = load("qwen-like").automaton.source.tokenizer.prompt_ids("[SMILES]CO[/SMILES][CONFORMER]")
+    scores = torch.zeros((1, 2000))
+    with pytest.raises(moldrift.DriftError, match="opened=True"):
+        load("qwen-like").automaton.logits_processor(["CO"])(torch.tensor([ids]), scores)
+    opened = moldrift.Automaton("qwen-like", opened=True)
+    opened.logits_processor(["CO"])(torch.tensor([ids]), scores)
 
 
 def test_finished_rows_are_forced_to_end() -> None:

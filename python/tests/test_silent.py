@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import shutil
+import signal
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -174,3 +178,79 @@ def test_nearness_is_a_length() -> None:
 def test_references_of_arrays_are_still_taken() -> None:
     points = np.array([[0.0, 0.0, 0.0], [1.4, 0.0, 0.0]])
     assert moldrift.Judge({"CO": points}).molecules == {"CO": 1}
+
+
+def test_a_forked_process_scores_by_threads_of_its_own() -> None:
+    judge = moldrift.Judge()
+    expected = judge.score(["CO"] * 3, [TAGGED] * 3).valid.tolist()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        # Nothing of pytest may run here.
+        os.write(writer, bytes(judge.score(["CO"] * 3, [TAGGED] * 3).valid.tolist()))
+        os._exit(0)
+    os.close(writer)
+    deadline = time.monotonic() + 60
+    while os.waitpid(child, os.WNOHANG)[0] == 0:
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            pytest.fail("a forked process waits forever")
+        time.sleep(0.05)
+    assert list(os.read(reader, 100)) == expected == [1, 1, 1]
+    os.close(reader)
+
+
+def test_the_least_number_of_valid_conformers_is_not_more_than_the_target() -> None:
+    assert [moldrift.FBeta(target=target).least_valid for target in (1, 2, 3, 8)] == [1, 2, 3, 3]
+    for least in (3, -1, 1.5, float("nan"), "3"):
+        with pytest.raises(moldrift.DriftError, match="least_valid"):
+            moldrift.FBeta(target=2, least_valid=least)
+
+
+def test_smiles_are_for_texts_in_memory(tmp_path: Path) -> None:
+    file = tmp_path / "one.txt"
+    file.write_text(TAGGED + "\n")
+    for texts in (str(file), file, [str(file)], [file]):
+        with pytest.raises(moldrift.DriftError, match="leave smiles out"):
+            moldrift.audit(texts, smiles="CO")
+
+
+def test_a_model_without_a_recipe_is_warned_of(tmp_path: Path) -> None:
+    shutil.copyfile(REPOSITORY / "tokenizers/qwen-like/tokenizer.json", tmp_path / "tokenizer.json")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.warns(UserWarning, match="fixed is assumed"):
+        assert moldrift.Automaton(tmp_path).dialect == "fixed"
+    (tmp_path / "recipe.json").write_text('{"recipe": {"dialect": "stripped"}}')
+    automaton = moldrift.Automaton(tmp_path)
+    assert automaton.dialect == "stripped"
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    automaton.source.keep_beside(saved)
+    assert (saved / "recipe.json").read_bytes() == (tmp_path / "recipe.json").read_bytes()
+
+
+def test_drawings_are_no_references() -> None:
+    chem = pytest.importorskip("rdkit.Chem.AllChem")
+    molecule = chem.MolFromSmiles("CC(N)C(=O)O")
+    chem.Compute2DCoords(molecule)
+    with pytest.raises(moldrift.DriftError, match="2D drawing"):
+        moldrift.Judge({"CC(N)C(=O)O": [molecule]})
+
+
+def test_a_forbidden_legal_token_gives_no_nan() -> None:
+    torch = pytest.importorskip("torch")
+    from moldrift.torch import masked_log_probs
+
+    automaton = moldrift.Automaton("qwen-like")
+    ids = automaton.source.tokenizer.answer_ids(TAGGED)
+    legal = automaton.legal(["CO"], [ids])
+    logits = torch.zeros((1, len(ids), 2000), dtype=torch.float64, requires_grad=True)
+    at, other = next(
+        (at, one) for at in range(len(ids)) for one in automaton.allowed_ids("CO", ids[:at]) if one != ids[at]
+    )
+    forbidden = torch.zeros_like(logits)
+    forbidden[0, at, other] = -torch.inf
+    terms = masked_log_probs(logits + forbidden, torch.tensor([ids]), legal, entropy=True)
+    (terms.log_probs.sum() + terms.entropy.sum()).backward()
+    assert torch.isfinite(terms.entropy).all() and torch.isfinite(logits.grad).all()
