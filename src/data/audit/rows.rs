@@ -245,10 +245,7 @@ impl Read {
         match self {
             Read::Count(count) => Some(count),
             Read::Number(number) => whole(number),
-            Read::Text(text) => {
-                let text = text.trim();
-                text.parse().ok().or_else(|| whole(text.parse().ok()?))
-            }
+            Read::Text(text) => text.trim().parse().ok().and_then(whole),
             Read::Row(_) | Read::Negative(_) | Read::Truth(_) | Read::Other => None,
         }
     }
@@ -258,8 +255,7 @@ impl Read {
         match self {
             Read::Text(text) => !text.trim().is_empty(),
             Read::Number(number) => !number.is_nan(),
-            Read::Other => false,
-            _ => true,
+            other => !matches!(other, Read::Other),
         }
     }
 
@@ -274,9 +270,8 @@ impl Read {
 
 /// Returns a number as an integer of 0 or more, if it is one.
 fn whole(number: f64) -> Option<u64> {
-    // All integers up to this one are exact.
-    const MOST: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
-    ((0.0..=MOST).contains(&number) && number.fract() == 0.0).then_some(number as u64)
+    // All integers up to 2⁵³ are exact.
+    ((0.0..=9_007_199_254_740_992.0).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
 /// Reads any value.
