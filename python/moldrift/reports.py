@@ -617,7 +617,7 @@ def _given(texts: Any, smiles: str | Iterable[str] | None, row_field: str) -> An
         return records_of_rows(texts, smiles, row_field)
     if smiles is None:
         return texts
-    given = [texts] if isinstance(texts, str | os.PathLike) else texts
+    given: Any = [texts] if isinstance(texts, str | os.PathLike) else texts
     listed = given if isinstance(given, list | tuple) else []
     if files := [text for text in listed if isinstance(text, os.PathLike) or _is_file(text)]:
         raise DriftError(
