@@ -115,12 +115,11 @@ class ConstraintLogitsProcessor(LogitsProcessor):
                 f"prompt: takes {length} tokens, the model's context {context}; "
                 "leave the longest molecules out"
             )
-        self._prompts = input_ids.detach().to("cpu", copy=True)
-        if self._writes_tag and any(self._ends_in_tag(prompt) for prompt in self._prompts[::each].tolist()):
-            self._prompts = None
+        if self._writes_tag and any(self._ends_in_tag(prompt) for prompt in input_ids[::each].tolist()):
             raise DriftError(
                 "prompt: ends in [CONFORMER], with which texts begin, too; give the automaton opened=True, or leave the tag out"
             )
+        self._prompts = input_ids.detach().to("cpu", copy=True)
 
     def _ends_in_tag(self, prompt: list[int]) -> bool:
         """Whether a prompt ends in the tag that opens a conformer."""

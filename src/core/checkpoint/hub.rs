@@ -59,8 +59,7 @@ pub fn folder_name(folder: &Path) -> String {
 /// Returns the name, as by [`folder_name`], of the folder that contains a file; `None` if there is no such folder. The file may be a
 /// link.
 pub fn folder_around(file: &Path) -> Option<String> {
-    let folder = parent(file);
-    let folder = folder.canonicalize().ok()?;
+    let folder = parent(file).canonicalize().ok()?;
     folder.file_name().map(|_| folder_name(&folder))
 }
 

@@ -89,8 +89,8 @@ const SLAB_ANGSTROM: f64 = 0.45;
 /// 0.25 Å off the mean plane, where the judge begins.
 const CROWDED_ANGSTROM: f64 = 0.62;
 
-/// The same for a planar atom whose three bonds are in rings, as in a bowl: 0.73 Å in C60 and 0.69 Å in sumanene. The plane through three
-/// of four atoms is up to four times as far from the last one as the mean plane.
+/// The same for a planar atom whose three bonds are in rings, as in a bowl: 0.69 Å in sumanene by GFN2-xTB. The plane through three of four
+/// atoms is up to four times as far from the last one as the mean plane. Fullerenes do not lie inside.
 const BOWL_ANGSTROM: f64 = 0.8;
 
 /// Returns how far from a plane its atoms may lie, in Å. MMFF94 bends groups around an atom in rings of four and five atoms by up to 1.12

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::kind::SubsetBits;
 
-/// The most test subsets that are told apart, and one more for all that come later.
+/// The most test subsets that are told apart.
 const MOST: usize = SubsetBits::BITS as usize - 1;
 
 /// The values of the column `test_subset`, numbered as they come.
