@@ -295,8 +295,8 @@ class Rows:
     def active(self) -> _Integers:
         """The rows that logits are for, [active]."""
 
-    def stop(self, row: int) -> None:
-        """Ends a row's text where it is."""
+    def stop(self, row: int, length: int) -> None:
+        """Ends a row's text after so many tokens."""
 
     def text(self, row: int) -> list[int]:
         """The tokens of a row."""

@@ -184,7 +184,7 @@ class Automaton:
         Returns:
             ``indptr`` ``int64[tokens + 1]`` and ``indices`` ``int32``, as in sparse matrices (CSR): at token ``t``
             the ids ``indices[indptr[t] : indptr[t + 1]]`` were legal, sorted, including the end of text if it was
-            legal. After the end each token only lists itself. For lists, a list of such pairs. The interpreter's
+            legal. After the end nothing is listed. For lists, a list of such pairs. The interpreter's
             lock (GIL) is released meanwhile.
 
         Raises:

@@ -49,7 +49,8 @@ class Sources:
     ) -> MoleculeSource:
         """The automaton or templates of a tokenizer, made on first use."""
         eos = tuple(eos_token_id) if isinstance(eos_token_id, (list, tuple)) else eos_token_id
-        key = (id(tokenizer), _size(tokenizer), eos, *options)
+        # An object's end of text may be changed later.
+        key = (id(tokenizer), _size(tokenizer), eos, getattr(tokenizer, "eos_token_id", None), *options)
         with self._lock:
             if key not in self._known:
                 self._known[key] = self._make(tokenizer, eos_token_id, *options)

@@ -74,7 +74,8 @@ def constrained_generate(
         model: a decoder of transformers with a dynamic cache and full attention.
         input_ids: prompts ``[rows, length]``, left-padded.
         logits_processor: the processors that ``generate`` made from its options.
-        stopping_criteria: the criteria that ``generate`` made; they are asked after each pass, for each row alone.
+        stopping_criteria: the criteria that ``generate`` made; they are asked at each token, for each row alone. A text
+            is cut where one is met, also among forced tokens.
         generation_config: the configuration that ``generate`` made.
         constraint: from ``automaton.logits_processor(smiles)``, for this call only. Afterwards
             ``constraint.forward_passes`` is the number of passes of the model.
@@ -97,7 +98,7 @@ def constrained_generate(
     _check(model, generation_config, processors)
     inputs = loop_inputs.read(model, input_ids, model_kwargs)
     loop = _Loop(model, input_ids, lp, processors, generation_config, legal_head, inputs)
-    loop.criteria = _criteria_of(stopping_criteria)
+    loop.criteria, loop.other_ends = _criteria_of(stopping_criteria, lp.source.eos)
     texts = loop.run()
     return _result(input_ids, texts, generation_config, lp.source.eos)
 
@@ -131,10 +132,16 @@ def _check(model: Any, config: Any, processors: list[Any]) -> None:
             raise refused(name)
 
 
-def _criteria_of(criteria: Any) -> list[Any]:
-    """The stopping criteria except for length and end of text, which the loop handles itself."""
-    known = {"MaxLengthCriteria", "EosTokenCriteria"}
-    return [one for one in criteria or () if type(one).__name__ not in known]
+def _criteria_of(criteria: Any, eos: int) -> tuple[list[Any], frozenset[int]]:
+    """The stopping criteria except for length and end of text, which the loop handles itself; and the ids that end a text
+    for ``generate`` and are not the automaton's own end."""
+    others, ends = [], set()
+    for one in criteria or ():
+        if type(one).__name__ == "EosTokenCriteria":
+            ends.update(one.eos_token_id.tolist())
+        elif type(one).__name__ != "MaxLengthCriteria":
+            others.append(one)
+    return others, frozenset(ends - {eos})
 
 
 class _Loop:
@@ -177,11 +184,11 @@ class _Loop:
         if loop_inputs.takes(read_by, "logits_to_keep"):
             self.constant["logits_to_keep"] = 1
         self.criteria: list[Any] = []
+        self.other_ends: frozenset[int] = frozenset()
 
     def run(self) -> list[list[int]]:
         """Decodes until all texts are finished, and returns them."""
-        chunk, counts = self.rows.advance(None, self.most)
-        chunk, mask = self._behind_prompts(chunk, counts)
+        chunk, mask = self._behind_prompts(*self._advance(None))
         while True:
             self._drop_finished()
             if not len(self.rows.active()):
@@ -189,10 +196,19 @@ class _Loop:
             if chunk.shape[0] != len(self.mask):
                 chunk, mask = chunk[self.kept], mask[self.kept]
             tokens = self._choose(self._read(chunk, mask))
-            chunk, counts = self.rows.advance(tokens, self.most)
-            self._ask_criteria()
-            chunk, mask = self._chunk(chunk, counts)
+            chunk, mask = self._chunk(*self._advance(tokens))
         return [self.rows.text(row) for row in range(len(self.prompts))]
+
+    def _advance(self, tokens: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Takes the chosen tokens and those that are forced after them; returns what the model has not read, as
+        `Rows.advance`."""
+        if not (self.criteria or self.other_ends):
+            return self.rows.advance(tokens, self.most)
+        known = {int(row): len(self.rows.text(row)) for row in self.rows.active()}
+        found = self.rows.advance(tokens, self.most)
+        for row, length in known.items():
+            self._stop_where_asked(row, length)
+        return found
 
     def _behind_prompts(self, chunk: np.ndarray, counts: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
         """The prompts with the forced tokens after them, without padding between."""
@@ -286,13 +302,21 @@ class _Loop:
         """All logits with -inf for forbidden tokens, for constraints that do not list the legal tokens."""
         return self.lp.masked(logits.contiguous())
 
-    def _ask_criteria(self) -> None:
-        """Stops the rows that a stopping criterion ends."""
-        for criterion in self.criteria:
-            for row in self.rows.active():
-                text = torch.tensor([self.rows.text(row)], dtype=torch.int64, device=self.device)
-                if bool(criterion(torch.cat([self.prompts[row : row + 1], text], 1), None).any()):
-                    self.rows.stop(int(row))
+    def _stop_where_asked(self, row: int, known: int) -> None:
+        """Cuts a row's text behind the first token after ``known`` at which a criterion is met."""
+        text = self.rows.text(row)
+        for length in range(known + 1, len(text) + 1):
+            if text[length - 1] in self.other_ends or self._is_met(row, text[:length]):
+                self.rows.stop(row, length)
+                return
+
+    def _is_met(self, row: int, text: list[int]) -> bool:
+        """Whether a stopping criterion is met behind these tokens."""
+        if not self.criteria:
+            return False
+        written = torch.tensor([text], dtype=torch.int64, device=self.device)
+        ids = torch.cat([self.prompts[row : row + 1], written], 1)
+        return any(bool(criterion(ids, None).any()) for criterion in self.criteria)
 
     def _drop_finished(self) -> None:
         """Packs the KV cache if it has too many holes, or too many of its rows are finished."""

@@ -253,7 +253,8 @@ def _over(values: Floats) -> dict[str, float] | None:
 
 def _each(smiles: str, conformers: Any) -> Iterator[Any]:
     """Splits conformers into texts, molecules and arrays."""
-    if isinstance(conformers, str | np.ndarray) or hasattr(conformers, "GetConformers"):
+    is_array = isinstance(conformers, np.ndarray) and conformers.dtype.kind not in "OSU"
+    if isinstance(conformers, str) or is_array or hasattr(conformers, "GetConformers"):
         yield conformers
     elif isinstance(conformers, Iterable):
         found = list(conformers)
@@ -275,6 +276,14 @@ def _of_array(smiles: str, array: Any) -> Floats:
         raise DriftError(f"references of {smiles}: no array of numbers: {error}") from None
     if values.ndim == 2:
         values = values[None]
+    flat = (
+        np.flatnonzero((values == values[:, :1]).all(axis=(1, 2)))
+        if values.ndim == 3 and values.shape[1] > 1
+        else []
+    )
+    if len(flat):
+        problem = f"references of {smiles}: all atoms of conformer {flat[0]} stand at one place"
+        raise DriftError(f"{problem}; embed the molecule, or leave it out")
     if values.ndim != 3 or values.shape[2] != 3:
         shape = "×".join(map(str, np.shape(array)))
         raise DriftError(f"references of {smiles}: shape {shape}; give [conformers, heavy atoms, 3]")

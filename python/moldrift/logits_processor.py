@@ -69,7 +69,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         constraints = [molecules.constraint(one) for one in smiles]
         self._set_up(molecules.source, constraints, sampling, first_prompt)
         # Other sources of constraints begin their texts wherever the prompt ends.
-        self._writes_tag = getattr(molecules, "opened", True) is False
+        self._opened = getattr(molecules, "opened", None)
 
     def _set_up(
         self,
@@ -88,7 +88,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         self.rows = _lib.Rows(constraints, prompts, list(source.ends), sampler)
         self.forward_passes = 0
         self._prompts: torch.Tensor | None = None
-        self._writes_tag = False
+        self._opened: bool | None = None
 
     def begin(self, input_ids: torch.Tensor) -> None:
         """Takes the prompts, ``[rows, length]``, as the first call does.
@@ -96,8 +96,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         Raises:
             ValueError: if the rows cannot be divided equally among the molecules, or rows of one molecule have different
                 prompts.
-            DriftError: if the processor was used before, the prompts are longer than the context, or they end in the tag with
-                which texts begin.
+            DriftError: if the processor was used before, the prompts are longer than the context, or the tag that opens a
+                conformer stands neither in prompts nor in texts, or in both.
         """
         if self._prompts is not None:
             raise DriftError(USED_TWICE)
@@ -115,11 +115,18 @@ class ConstraintLogitsProcessor(LogitsProcessor):
                 f"prompt: takes {length} tokens, the model's context {context}; "
                 "leave the longest molecules out"
             )
-        if self._writes_tag and any(self._ends_in_tag(prompt) for prompt in input_ids[::each].tolist()):
-            raise DriftError(
-                "prompt: ends in [CONFORMER], with which texts begin, too; give the automaton opened=True, or leave the tag out"
-            )
+        if self._opened is not None:
+            self._check_tags(input_ids[::each].tolist())
         self._prompts = input_ids.detach().to("cpu", copy=True)
+
+    def _check_tags(self, prompts: list[list[int]]) -> None:
+        """Refuses prompts that end in the tag with which texts begin, or that lack it where texts do."""
+        if any(self._ends_in_tag(prompt) is not self._opened for prompt in prompts):
+            raise DriftError(
+                "prompt: does not end in [CONFORMER], which opened=True says; leave opened out, or add the tag"
+                if self._opened
+                else "prompt: ends in [CONFORMER], with which texts begin; give the automaton opened=True, or leave the tag out"
+            )
 
     def _ends_in_tag(self, prompt: list[int]) -> bool:
         """Whether a prompt ends in the tag that opens a conformer."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from moldrift.arguments import smiles_text
 from moldrift.errors import DriftError
 
 __all__ = ["Text", "is_rows", "plain_records", "records", "records_of_rows"]
@@ -94,7 +95,11 @@ def _of_strings(texts: Sequence[str], smiles: Sequence[str], name: str) -> Itera
 
 
 def _molecules(smiles: Iterable[str] | None) -> list[str] | None:
-    return None if smiles is None else [smiles] if isinstance(smiles, str) else list(smiles)
+    return (
+        None
+        if smiles is None
+        else [smiles_text(one) for one in ([smiles] if isinstance(smiles, str) else smiles)]
+    )
 
 
 def _is_listed(value: Any) -> bool:

@@ -75,8 +75,10 @@ def masked_log_probs(
             ``t`` predicts ``ids[:, t]``: give the model's last hidden states from the prompt's last token to the last
             token but one.
         ids: ``[batch, length]``, the tokens after the prompts.
-        legal: the result of ``automaton.legal(list of SMILES, list of ids)`` for these completions without padding.
-        lm_head: the head's weight ``[vocabulary, dim]``, or a module with ``weight`` and perhaps ``bias``.
+        legal: the result of ``automaton.legal(list of SMILES, list of ids)`` for these completions, with or without
+            padding.
+        lm_head: the head's weight ``[vocabulary, dim]``, or a module with ``weight`` and perhaps ``bias``, without an
+            adapter (LoRA).
         temperature: divides the logits, as in the rollout.
         entropy: whether to return the entropy of each choice, too.
         log_z: whether to return ln Z, too: the logarithm of the probability that the full softmax gives to the legal
@@ -125,6 +127,11 @@ class _Head:
             )
         if lm_head is None:
             return cls(None, None, states.shape[2])
+        if _has_adapter(lm_head):
+            raise DriftError(
+                "lm_head: has an adapter, which its weight lacks; leave lm_head out of the adapter's target_modules, or "
+                "train it whole (modules_to_save)"
+            )
         weight, bias = getattr(lm_head, "weight", lm_head), getattr(lm_head, "bias", None)
         if not isinstance(weight, torch.Tensor) or weight.ndim != 2 or weight.shape[1] != states.shape[2]:
             found = _shape(weight) if isinstance(weight, torch.Tensor) else type(weight).__name__
@@ -133,6 +140,15 @@ class _Head:
                 f"[vocabulary, {states.shape[2]}] of the model's own head"
             )
         return cls(weight, bias, weight.shape[0])
+
+
+def _has_adapter(head: Any) -> bool:
+    """Whether a module of peft adds to the product with its weight."""
+    return (
+        hasattr(head, "base_layer")
+        and not getattr(head, "disable_adapters", False)
+        and not getattr(head, "merged", False)
+    )
 
 
 class _Batch:

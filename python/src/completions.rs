@@ -23,7 +23,7 @@ pub(crate) struct Illegal {
 }
 
 impl LegalRows {
-    /// Follows a completion. After its end each token must be one of `fillers`, and only the token itself is listed.
+    /// Follows a completion. After its end each token must be one of `fillers`, and nothing is listed: no token is part of the text.
     pub(crate) fn follow(
         constraint: &dyn drift::Constraint,
         completion: &[i64],
@@ -38,7 +38,6 @@ impl LegalRows {
                 if !fillers.contains(&token) {
                     return Err(illegal("the text has ended, and only padding may follow".to_owned()));
                 }
-                rows.ids.push(token as i32);
             } else {
                 match place.mask(constraint) {
                     Mask::Forced(id) => rows.ids.push(id as i32),

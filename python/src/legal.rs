@@ -59,6 +59,8 @@ impl Rows {
                 None => {
                     if let Mask::Except(ids) = mask {
                         legal.blocked.extend(known(ids, vocabulary).iter().map(place));
+                        // A model may have more rows than its tokenizer has tokens. They spell nothing.
+                        legal.blocked.extend((self.size..vocabulary).map(|id| (base + id) as i64));
                     }
                 }
             }
@@ -124,7 +126,10 @@ impl Rows {
                 }
                 None => {
                     let logits = full.next().and_then(|row| row.to_slice()).ok_or_else(misfit)?;
-                    let blocked = if let Mask::Except(ids) = mask { ids } else { &[] };
+                    let (logits, blocked) = match mask {
+                        Mask::Except(ids) => (&logits[..logits.len().min(self.size)], ids),
+                        _ => (logits, [].as_slice()),
+                    };
                     self.draw(row, Candidates::Except(logits, blocked))?
                 }
             };

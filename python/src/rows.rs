@@ -34,6 +34,8 @@ pub(crate) struct Row {
 pub(crate) struct Rows {
     molecules: Vec<Molecule>,
     tokenizer: Arc<drift::Tokenizer>,
+    /// The largest id of the tokenizer plus one. A model's vocabulary may be larger.
+    pub(crate) size: usize,
     /// The tokens that may follow a finished text: end tokens and padding.
     fillers: Vec<i64>,
     pub(crate) rows: Vec<Row>,
@@ -224,6 +226,7 @@ impl Rows {
         let sampler = sampler.map(|sampler| (sampler.sampling, sampler.seed));
         Ok(Rows {
             molecules,
+            size: tokenizer.rows() as usize,
             tokenizer,
             fillers,
             rows: Vec::new(),
@@ -369,10 +372,11 @@ impl Rows {
         Ok((ids.to_pyarray(py), counts))
     }
 
-    /// Ends a row's text at its current length.
-    fn stop(&mut self, row: usize) {
+    /// Ends a row's text after `length` tokens; what is behind them is dropped.
+    fn stop(&mut self, row: usize, length: usize) {
         let text = &mut self.rows[row];
-        text.stopped.get_or_insert(text.written.len());
+        text.written.truncate(length);
+        text.stopped = Some(text.written.len());
     }
 
     /// Returns the tokens of a row, including the end token.

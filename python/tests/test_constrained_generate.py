@@ -148,22 +148,40 @@ def test_texts_end_where_the_room_ends() -> None:
         assert plain == model.generate(smiles, **way)
 
 
-def test_stopping_criteria_are_asked() -> None:
+@pytest.mark.parametrize("ending", [">", "[", "]<"])
+def test_stopping_criteria_are_asked_at_each_token(ending: str) -> None:
+    """A text is cut where one is met: behind a chosen token, and among those that are forced."""
     model, smiles = load("qwen-like"), molecules(3)
 
-    class Blocks(transformers.StoppingCriteria):
-        """Ends a text behind its second block."""
+    class Third(transformers.StoppingCriteria):
+        """Ends a text where the ending stands for the third time behind its prompt."""
 
         def __call__(self, input_ids: Any, scores: Any, **options: Any) -> Any:
-            texts = model.tokenizer.batch_decode(input_ids)
-            return torch.tensor([text.count(">") >= 2 for text in texts])
+            texts = (text.split("[/SMILES]")[1] for text in model.tokenizer.batch_decode(input_ids))
+            return torch.tensor([text.count(ending) >= 3 for text in texts])
 
-    way = constrained(model.automaton.logits_processor(smiles), stopping_criteria=[Blocks()])
+    plain, ours = both_stopped(model, smiles, stopping_criteria=[Third()])
+    assert ours == plain
     full = both_ways("qwen-like")[1]
-    for ids, whole in zip(model.generate(smiles, **way), full[:3], strict=True):
-        text = ids[: len(ids) - ids[::-1].index(ids[-1])]
-        assert len(ids) < len(whole)
-        assert whole[: len(text) - 1] == text[:-1]
+    assert all(len(ids) < len(whole) for ids, whole in zip(ours, full, strict=False))
+
+
+def test_ends_that_are_not_the_automatons_end_texts() -> None:
+    model, smiles = load("qwen-like"), molecules(3)
+    for end in ("[/CONFORMER]", ",", "."):
+        [*_, token] = model.automaton.source.tokenizer.answer_ids(end)
+        plain, ours = both_stopped(model, smiles, eos_token_id=[model.automaton.eos_token_id, token])
+        assert ours == plain
+        assert all(ids[-1] == token for ids in ours), end
+
+
+def both_stopped(model: Any, smiles: Any, **options: Any) -> tuple[list[list[int]], list[list[int]]]:
+    """Texts by generate and by constrained_generate, without the padding behind them."""
+    pad = model.automaton.eos_token_id
+    options |= {"pad_token_id": pad, "max_new_tokens": 400}
+    plain = model.generate(smiles, logits_processor=[model.automaton.logits_processor(smiles)], **options)
+    ours = model.generate(smiles, **constrained(model.automaton.logits_processor(smiles), **options))
+    return tuple([ids[:-1] if ids[-1] == pad else ids for ids in texts] for texts in (plain, ours))
 
 
 def test_generate_returns_what_it_is_asked_for() -> None:

@@ -254,3 +254,102 @@ def test_a_forbidden_legal_token_gives_no_nan() -> None:
     terms = masked_log_probs(logits + forbidden, torch.tensor([ids]), legal, entropy=True)
     (terms.log_probs.sum() + terms.entropy.sum()).backward()
     assert torch.isfinite(terms.entropy).all() and torch.isfinite(logits.grad).all()
+
+
+def test_padding_leaves_no_share_of_the_model() -> None:
+    torch = pytest.importorskip("torch")
+    from moldrift.torch import masked_log_probs
+
+    automaton = moldrift.Automaton("qwen-like")
+    ids = [*automaton.source.tokenizer.answer_ids(TAGGED), automaton.eos_token_id]
+    padded = [*ids, automaton.eos_token_id, automaton.eos_token_id]
+    logits = torch.randn((1, len(padded), 2000))
+    with_padding, without = (
+        masked_log_probs(
+            logits[:, : len(one)], torch.tensor([one]), automaton.legal(["CO"], [one]), log_z=True
+        )
+        for one in (padded, ids)
+    )
+    assert not with_padding.log_z[0, len(ids) :].any()
+    assert torch.equal(with_padding.log_z[:, : len(ids)], without.log_z)
+
+
+def test_a_head_with_an_adapter_is_not_its_weight() -> None:
+    torch = pytest.importorskip("torch")
+    from moldrift.torch import masked_log_probs
+
+    class Adapted(torch.nn.Module):
+        """As peft's layers of LoRA: the weight is that of the layer below."""
+
+        disable_adapters, merged = False, False
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.base_layer = torch.nn.Linear(4, 2000)
+            self.weight = self.base_layer.weight
+
+    automaton, head = moldrift.Automaton("qwen-like"), Adapted()
+    ids = automaton.source.tokenizer.answer_ids(TAGGED)
+    given = (torch.randn(1, len(ids), 4), torch.tensor([ids]), automaton.legal(["CO"], [ids]))
+    with pytest.raises(moldrift.DriftError, match="has an adapter"):
+        masked_log_probs(*given, head)
+    head.disable_adapters = True
+    assert torch.equal(masked_log_probs(*given, head), masked_log_probs(*given, head.base_layer.weight))
+
+
+def test_ids_beyond_the_tokenizer_are_forbidden_before_a_marker() -> None:
+    torch = pytest.importorskip("torch")
+    automaton, salt = moldrift.SkeletonAutomaton("llama-like", "simple-cif"), {"formula": "NaCl"}
+    size = automaton.source.tokenizer.size
+    scores = torch.zeros((1, size + 64))
+    scores[0, size:] = 9.0
+    start = torch.zeros((1, 1), dtype=torch.int64)
+    masked = automaton.logits_processor([salt])(start, scores)
+    assert torch.isneginf(masked[0, size:]).all()
+    assert torch.isfinite(masked[0]).nonzero()[:, 0].tolist() == automaton.allowed_ids(salt)
+    drawn = automaton.logits_processor([salt], sampling=moldrift.Sampling(seed=1))(start, scores)
+    assert int(drawn.argmax()) < size
+
+
+def test_prompts_end_in_the_tag_that_opened_promises() -> None:
+    torch = pytest.importorskip("torch")
+    automaton = moldrift.Automaton("qwen-like", opened=True)
+    ids = automaton.source.tokenizer.prompt_ids("[SMILES]CO[/SMILES]")
+    with pytest.raises(moldrift.DriftError, match=r"does not end in \[CONFORMER\]"):
+        automaton.logits_processor(["CO"]).begin(torch.tensor([ids]))
+    ids = automaton.source.tokenizer.prompt_ids("[SMILES]CO[/SMILES][CONFORMER]")
+    automaton.logits_processor(["CO"]).begin(torch.tensor([ids]))
+
+
+def test_columns_of_pandas_are_texts() -> None:
+    column = np.array([METHANOL, METHANOL], dtype=object)
+    for texts in (column, column.astype(str)):
+        assert moldrift.Judge({"CO": texts}).molecules == {"CO": 2}
+
+
+def test_conformers_without_extent_are_no_references() -> None:
+    for empty in (np.zeros((2, 3)), np.ones((1, 2, 3))):
+        with pytest.raises(moldrift.DriftError, match="all atoms of conformer 0 stand at one place"):
+            moldrift.Judge({"CO": empty})
+    assert moldrift.Judge({"C": np.zeros((1, 3))}).molecules == {"C": 1}
+
+
+def test_smiles_are_texts() -> None:
+    with pytest.raises(moldrift.InvalidSmiles, match="5"):
+        moldrift.audit([TAGGED, TAGGED], smiles=[5, "CO"])
+
+
+def test_drop_ins_see_another_end_of_text() -> None:
+    pytest.importorskip("transformers")
+    from transformers import PreTrainedTokenizerFast
+
+    from moldrift.qwen_logit_processor import build_precomputed_template
+
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_file=str(REPOSITORY / "tokenizers/qwen-like/tokenizer.json")
+    )
+    ends = []
+    for end in ("<|endoftext|>", "<|im_end|>"):
+        tokenizer.eos_token = end
+        ends.append(build_precomputed_template("CO", tokenizer).molecules.source.eos)
+    assert ends == [tokenizer.convert_tokens_to_ids(one) for one in ("<|endoftext|>", "<|im_end|>")]
