@@ -196,3 +196,106 @@ fn the_summary_names_references_of_the_name_of_the_texts() {
     let summary = String::from_utf8(folder.read("s.txt")).unwrap();
     assert!(summary.contains("Ground truth file: x.jsonl"), "{summary}");
 }
+
+/// Ethanol with all its hydrogens, and some lines of properties.
+fn ethanol(properties: &str) -> String {
+    let line = |(at, symbol): (usize, char)| {
+        format!("{:10.4}{:10.4}    0.0000 {symbol}   0  0\n", at as f64, (at % 2) as f64)
+    };
+    let atoms: String = "CCOHHHHHH".char_indices().map(line).collect();
+    let bonds = [(1, 2), (2, 3), (1, 4), (1, 5), (1, 6), (2, 7), (2, 8), (3, 9)];
+    let bonds: String = bonds.iter().map(|(from, to)| format!("{from:3}{to:3}  1  0\n")).collect();
+    let counts = "  9  8  0  0  0  0  0  0  0  0999 V2000";
+    format!("\n{:>22}\n\n{counts}\n{atoms}{bonds}{properties}M  END\n$$$$\n", "3D")
+}
+
+#[test]
+fn radicals_need_a_place() {
+    let folder = Folder::new();
+    folder.file("one.sdf", ethanol(""));
+    let line = "encode one.sdf --smiles CCO -o o.jsonl --json";
+    assert_eq!(folder.line(line).done().json()["conformers"], 1);
+    for (atom, kind) in [1, 2, 3, 9].into_iter().flat_map(|atom| [1, 2, 3].map(|kind| (atom, kind))) {
+        let radical = format!("M  RAD  1{atom:4}{kind:4}\n");
+        folder.file("one.sdf", ethanol(&radical));
+        assert!(folder.line(line).refused().contains("too many bonds"), "{radical}");
+    }
+    // Where hydrogens are missing, electrons take their places.
+    let [carbon, left, right] = [("0.0000", "C"), ("-1.0000", "H"), ("1.0000", "H")]
+        .map(|(x, symbol)| format!("{x:>10}    0.0000    0.5000 {symbol}   0  0\n"));
+    let counts = "  3  2  0  0  0  0  0  0  0  0999 V2000";
+    let bonds = "  1  2  1  0\n  1  3  1  0\nM  RAD  1   1   3\n";
+    folder.file("one.sdf", format!("\n{:>22}\n\n{counts}\n{carbon}{left}{right}{bonds}M  END\n$$$$\n", "3D"));
+    let line = "encode one.sdf --smiles [CH2] -o o.jsonl --json";
+    assert_eq!(folder.line(line).done().json()["conformers"], 1);
+}
+
+#[test]
+fn a_wide_z_keeps_its_last_digit() {
+    let folder = Folder::new();
+    for (z, expected) in [("     0.1234", "0.1234"), ("     13.456", "13.4560"), ("   -10.0934", "-10.0934")]
+    {
+        let sdf = drawn(0.0, 1.4).replacen("    1.0000 C", &format!("{z} C"), 1);
+        folder.file("wide.sdf", sdf);
+        folder.line("encode wide.sdf --smiles CC -o o.jsonl").done();
+        let text = String::from_utf8(folder.read("o.jsonl")).unwrap();
+        assert!(text.contains(&format!("<0.0000,1.0000,{expected}>")), "{text}");
+    }
+}
+
+#[test]
+fn units_of_hdf5_are_found_by_other_names_too() {
+    let folder = Folder::new();
+    let written = |of_group: Option<&str>, of_dataset: Option<(&str, &str)>| {
+        let path = folder.path().join("one.h5");
+        let file = rust_hdf5::H5File::create(&path).unwrap();
+        let group = file.create_group("chlorine").unwrap();
+        let numbers = group.new_dataset::<i32>().shape([2]).create("atomic_numbers").unwrap();
+        numbers.write_raw(&[17, 17]).unwrap();
+        let coordinates = group.new_dataset::<f64>().shape([1, 2, 3]).create("coordinates").unwrap();
+        coordinates.write_raw(&[0.0, 0.0, 0.0, 2.0, 0.0, 0.0]).unwrap();
+        if let Some(unit) = of_group {
+            group.set_attr_string("units", unit).unwrap();
+        }
+        if let Some((name, unit)) = of_dataset {
+            let attribute =
+                coordinates.new_attr::<rust_hdf5::types::VarLenUnicode>().shape(()).create(name).unwrap();
+            attribute.write_scalar(&rust_hdf5::types::VarLenUnicode(unit.to_owned())).unwrap();
+        }
+        drop((numbers, coordinates, group));
+        file.close().unwrap();
+        folder.line("encode one.h5 --smiles ClCl -o o.jsonl")
+    };
+    for (of_group, of_dataset, expected) in [
+        (None, None, "2.0000"),
+        (Some("Bohr"), None, "1.0583"),
+        (Some("hartree"), None, "2.0000"),
+        (Some("bohr"), Some(("units", "angstrom")), "2.0000"),
+        (None, Some(("unit", "bohr")), "1.0583"),
+        (None, Some(("Units", "bohr")), "1.0583"),
+    ] {
+        written(of_group, of_dataset).done();
+        let text = String::from_utf8(folder.read("o.jsonl")).unwrap();
+        assert!(text.contains(&format!("<{expected},")), "{of_group:?} {of_dataset:?}: {text}");
+    }
+    assert!(written(None, Some(("unit", "nm"))).refused().contains("unknown unit `nm`"));
+}
+
+#[test]
+fn map_numbers_are_dropped_and_spellings_named_whatever_they_are() {
+    let folder = Folder::new();
+    let lines = |rows: &str| {
+        folder.file("rows.jsonl", rows);
+        folder.line("encode rows.jsonl -o o.jsonl").done();
+        crate::support::rows(&folder.read("o.jsonl")).remove(0)
+    };
+    folder.file("mapped.sdf", drawn(0.0, 1.5));
+    folder.line("encode mapped.sdf --smiles [CH3:0]C -o mapped.jsonl").done();
+    let mapped = crate::support::rows(&folder.read("mapped.jsonl")).remove(0);
+    assert_eq!(mapped["canonical_smiles"], "CC");
+    assert!(mapped["embedded_smiles"].as_str().unwrap().starts_with("[C]<"), "{mapped}");
+    let wild = lines("{\"text\":\"[*]<0,0,0>[C]<1.5,0,0>\"}\n");
+    assert_eq!(wild["canonical_smiles"], "*C");
+    let numbered = lines("{\"smiles\":\"[#6]C\",\"text\":\"[#6]<0,0,0>[C]<1.5,0,0>\"}\n");
+    assert_eq!((&numbered["smiles"], &numbered["canonical_smiles"]), (&json!("[#6]C"), &Value::Null));
+}

@@ -40,7 +40,7 @@ pub(super) fn bracket(text: &[u8]) -> Result<(Atom, usize), &'static str> {
     }
     atom.charge = reader.charge()?;
     if reader.take(":") {
-        atom.map = reader.number()?.ok_or("no number after `:`")?;
+        atom.map = Some(reader.number()?.ok_or("no number after `:`")?);
     }
     if reader.take("]") { Ok((atom, reader.at)) } else { Err("unclosed or unknown atom in brackets") }
 }

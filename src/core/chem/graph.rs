@@ -19,15 +19,15 @@ pub struct Atom {
     pub aromatic: bool,
     /// What is written behind `@`.
     pub chirality: Option<Chirality>,
-    /// The number of an atom map; 0 if none is written.
-    pub map: u32,
+    /// The number of an atom map, if one is written. RDKit takes 0 for none.
+    pub map: Option<u32>,
 }
 
 impl Atom {
     /// Returns whether its brackets hold only an element of the organic subset and hydrogens.
     pub(super) fn is_plain_in_brackets(&self) -> bool {
         self.bracket
-            && (self.charge, self.isotope, self.map, self.chirality) == (0, 0, 0, None)
+            && (self.charge, self.isotope, self.map, self.chirality) == (0, 0, None, None)
             && matches!(self.element, 5..=9 | 15..=17 | 35 | 53)
     }
 

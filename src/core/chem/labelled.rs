@@ -166,7 +166,7 @@ impl LabelledGraph {
         let mut labelled = LabelledGraph::of_molecule(molecule, &[]);
         for (label, atom) in labelled.labels.iter_mut().zip(&molecule.atoms) {
             // Bond orders are compared themselves, so their sums add nothing.
-            *label = Label { valence: 0, other: atom.map, ..*label };
+            *label = Label { valence: 0, other: atom.map.unwrap_or(0), ..*label };
         }
         for (bond, _) in molecule.bonds.iter().zip(aromatic).filter(|(_, is_aromatic)| *is_aromatic) {
             labelled.set_order(bond.atoms, Some(Order::Aromatic));

@@ -46,7 +46,7 @@ impl<'t> SmilesReading<'t> {
     /// no bonds of order zero, and no radicals that a text cannot express.
     pub fn is_as_in_texts(&self) -> bool {
         !self.removed.contains(&true)
-            && self.written.atoms.iter().all(|atom| atom.map == 0)
+            && self.written.atoms.iter().all(|atom| atom.map.is_none())
             && self.written.bonds.iter().all(|bond| !matches!(bond.order, Order::Dative | Order::Any))
             && !self.written.has_unwritable_radicals()
     }

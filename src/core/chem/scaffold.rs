@@ -91,7 +91,7 @@ impl Parts {
                 charge: atom.charge,
                 isotope: 0,
                 valence: 0,
-                other: atom.map,
+                other: atom.map.unwrap_or(0),
             });
             let bonds = self.bonds(molecule, at);
             let link =

@@ -54,11 +54,14 @@ fn foreign_in(read: &SmilesReading<'_>) -> Option<&'static str> {
     {
         return Some("charges that RDKit would separate");
     }
-    let brackets = || written.implied_brackets().next().map(|_| "brackets that are not needed");
+    if text.contains("[#") {
+        return Some("an element by its number");
+    }
+    let has_brackets = || text.contains("[*]") || written.implied_brackets().next().is_some();
     bonds(written, &molecule.in_ring())
         .or_else(|| layout(text))
         .or_else(|| aromaticity(read))
-        .or_else(brackets)
+        .or_else(|| has_brackets().then_some("brackets that are not needed"))
 }
 
 /// Bonds that are written without need, or left out where they are needed.

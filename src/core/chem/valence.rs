@@ -14,7 +14,7 @@ impl Graph {
         &mut self,
         neighbours: &[BondsOfAtom],
     ) -> Result<(Vec<u32>, Vec<bool>), SmilesProblem> {
-        self.set_radicals(neighbours);
+        self.set_radicals(neighbours)?;
         // Charges come before valences: the valence of N in `N(=O)=O` is too high until its charges are separated.
         self.set_charges_apart(neighbours);
         self.make_dative(neighbours);
@@ -25,16 +25,20 @@ impl Graph {
         Ok((hydrogens, in_ring))
     }
 
-    /// Unpaired electrons that a file lists replace implied hydrogens.
-    fn set_radicals(&mut self, neighbours: &[BondsOfAtom]) {
+    /// Unpaired electrons that a file lists take the places of implied hydrogens. Like those they count for the valence, as in RDKit.
+    ///
+    /// # Errors
+    /// [`SmilesProblem::Valence`] if an atom has no place for them.
+    fn set_radicals(&mut self, neighbours: &[BondsOfAtom]) -> Result<(), SmilesProblem> {
         for (at, bonds) in neighbours.iter().enumerate() {
             let atom = self.atoms[at];
             if atom.radicals > 0 && !atom.bracket {
-                let all = self.hydrogens(at, bonds).unwrap_or(0);
-                let hydrogens = all.saturating_sub(atom.radicals).max(atom.hydrogens);
-                self.atoms[at] = Atom { hydrogens, bracket: true, ..atom };
+                self.atoms[at].hydrogens += atom.radicals;
+                let all = self.hydrogens(at, bonds).ok_or(SmilesProblem::Valence(at))?;
+                self.atoms[at] = Atom { hydrogens: all - atom.radicals, bracket: true, ..atom };
             }
         }
+        Ok(())
     }
 
     /// Twice the sum of an atom's bond orders; an aromatic bond counts as one and a half.

@@ -21,7 +21,7 @@ use super::stereo::{StereoMarks, TetrahedralMark};
 pub fn without_needless_atoms(smiles: &str) -> Result<Option<String>, SmilesProblem> {
     let written = Graph::parse(smiles)?;
     let removed = written.needless_hydrogens();
-    if !removed.contains(&true) && written.atoms.iter().all(|atom| atom.map == 0) {
+    if !removed.contains(&true) && written.atoms.iter().all(|atom| atom.map.is_none()) {
         return Ok(None);
     }
     let numbers = places_without(&removed);
@@ -31,7 +31,7 @@ pub fn without_needless_atoms(smiles: &str) -> Result<Option<String>, SmilesProb
     count_hydrogens(&mut bare)?;
     let is_marked = |atom: usize| wanted.centres.iter().any(|mark| mark.atom == atom);
     for (at, atom) in bare.atoms.iter_mut().enumerate() {
-        atom.map = 0;
+        atom.map = None;
         // Each mark is first written counterclockwise, and inverted below where that is wrong.
         if matches!(atom.chirality, Some(Chirality::Counterclockwise | Chirality::Clockwise)) {
             atom.chirality = is_marked(at).then_some(Chirality::Counterclockwise);

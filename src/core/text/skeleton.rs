@@ -93,7 +93,8 @@ pub fn check(smiles: &str) -> Result<(), SmilesError> {
 }
 
 /// The organic subset.
-const BARE: [&str; 16] = ["Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s"];
+const BARE: [&str; 17] =
+    ["*", "Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s"];
 
 /// Returns the bare spelling of an atom with added brackets: `[C]` → `C`; `None` for an atom that needs its brackets.
 fn bare(atom: &str) -> Option<&str> {

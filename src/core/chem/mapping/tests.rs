@@ -4,8 +4,12 @@ use crate::chem::{Bond, Order};
 /// Returns the molecule of a SMILES as a file would have it, its atoms in the SMILES' own order.
 fn structure(smiles: &str) -> Graph {
     let Graph { atoms, bonds, .. } = Graph::parse(smiles).unwrap();
-    let atoms =
-        atoms.into_iter().map(|atom| crate::chem::Atom { chirality: None, map: 0, aromatic: false, ..atom });
+    let atoms = atoms.into_iter().map(|atom| crate::chem::Atom {
+        chirality: None,
+        map: None,
+        aromatic: false,
+        ..atom
+    });
     let bonds = bonds.into_iter().map(|bond| Bond::new(bond.atoms, bond.order));
     Graph::of_file(atoms.collect(), bonds.collect())
 }

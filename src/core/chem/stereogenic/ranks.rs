@@ -27,7 +27,7 @@ impl Ranking {
         // RDKit orders isotopes by their distance from the most common one. Here only equality matters.
         let kinds = molecule.atoms.iter().map(|atom| (atom.element, atom.isotope, atom.map));
         let keys: Vec<Vec<usize>> = kinds
-            .map(|(element, isotope, map)| vec![element.into(), isotope as usize, map as usize])
+            .map(|(element, isotope, map)| vec![element.into(), isotope as usize, map.unwrap_or(0) as usize])
             .collect();
         let neighbours = (0..molecule.atoms.len()).map(|atom| weighted_neighbours(molecule, aromatic, atom));
         let mut ranking = Ranking {

@@ -117,6 +117,20 @@ fn entries(structure: &Structure) -> Vec<Entry> {
     entries
 }
 
+/// Whether an attribute of this name states a unit.
+fn is_unit(attribute: &str) -> bool {
+    ["unit", "units"].iter().any(|name| attribute.eq_ignore_ascii_case(name))
+}
+
+/// Returns a unit of length in Å; `None` for any other text.
+fn length(unit: &str) -> Option<f64> {
+    match unit.trim().to_lowercase().as_str() {
+        "bohr" | "au" | "a.u." | "a0" => Some(ANGSTROM_PER_BOHR),
+        "angstrom" | "angstroms" | "ang" | "å" => Some(1.0),
+        _ => None,
+    }
+}
+
 struct Reader<'a, 'e> {
     container: &'a Container<'a>,
     atoms: Atoms,
@@ -200,7 +214,7 @@ impl Reader<'_, '_> {
             float if float.ieee_format() == Some(IeeeFormat::Binary64) => Float::Double,
             other => return Ok(Err(format!("`{dataset}` contains {other}, not floats of 4 or 8 bytes"))),
         };
-        let angstrom = self.unit(&coordinates, dataset)?.unwrap_or(angstrom);
+        let angstrom = self.unit(&coordinates, dataset, path.trim_end_matches('/'))?.unwrap_or(angstrom);
         let smiles = self.smiles(smiles)?;
         let has_smiles = smiles.is_some();
         let title = path.trim_end_matches('/').to_owned();
@@ -238,26 +252,25 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Returns the unit that the attribute `units` names, in Å, if there is such an attribute.
-    fn unit(&self, dataset: &H5Dataset, path: &str) -> Result<Option<f64>> {
-        let attributes = dataset.attr_names().map_err(|e| self.container.unreadable(&e))?;
-        if let Some(reason) = dataset.attrs_unreadable_reason().map_err(|e| self.container.unreadable(&e))? {
+    /// Returns the unit that an attribute of the coordinates names, or of their group if they have none, in Å. A group may have a unit of
+    /// something else, so only a length counts there.
+    fn unit(&self, dataset: &H5Dataset, path: &str, group: &str) -> Result<Option<f64>> {
+        let unreadable = |e| self.container.unreadable(&e);
+        if let Some(reason) = dataset.attrs_unreadable_reason().map_err(unreadable)? {
             return Err(self.container.inconsistent(path, format!("its attributes: {reason}")));
         }
-        if !attributes.iter().any(|a| a == "units") {
-            return Ok(None);
+        let attributes = dataset.attr_names().map_err(unreadable)?;
+        if let Some(name) = attributes.iter().find(|name| is_unit(name)) {
+            let unit =
+                dataset.attr(name).and_then(|attribute| attribute.read_string()).map_err(unreadable)?;
+            let unknown = || format!("unknown unit `{unit}`, neither bohr nor angstrom");
+            return length(&unit).ok_or_else(|| self.container.inconsistent(path, unknown())).map(Some);
         }
-        let unit = dataset
-            .attr("units")
-            .and_then(|attribute| attribute.read_string())
-            .map_err(|e| self.container.unreadable(&e))?;
-        match unit.to_lowercase().as_str() {
-            "bohr" | "au" | "a.u." | "a0" => Ok(Some(ANGSTROM_PER_BOHR)),
-            "angstrom" | "angstroms" | "ang" | "å" => Ok(Some(1.0)),
-            _ => Err(self
-                .container
-                .inconsistent(path, format!("unknown unit `{unit}`, neither bohr nor angstrom"))),
-        }
+        let root = self.container.file.root_group();
+        let group = if group.is_empty() { root } else { root.group(group).map_err(unreadable)? };
+        let attributes = group.attr_names().map_err(unreadable)?;
+        let Some(name) = attributes.iter().find(|name| is_unit(name)) else { return Ok(None) };
+        Ok(group.attr_string(name).ok().and_then(|unit| length(&unit)))
     }
 
     /// Returns the SMILES of a group, from a dataset of one string, or of one string per character.

@@ -14,6 +14,8 @@ type AtomText<'a> = (&'a str, [&'a str; 3], [&'a str; 4]);
 
 /// `xxxxx.xxxxyyyyy.yyyyzzzzz.zzzz aaaddcccssshhhbbbvvv…`
 fn fixed_columns(line: &str) -> Option<AtomText<'_>> {
+    // Without the blank before the symbol, z is wider than its column, and its last digit would be lost.
+    line.get(30..31).filter(|blank| *blank == " ")?;
     let symbol = line.get(31..34).or_else(|| line.get(31..))?.trim_ascii();
     let xyz = [line.get(0..10)?, line.get(10..20)?, line.get(20..30)?];
     Some((symbol, xyz, [34..36, 36..39, 42..45, 48..51].map(|field| line.get(field).unwrap_or(""))))

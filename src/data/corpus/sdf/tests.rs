@@ -157,7 +157,7 @@ const PLAIN: Atom = Atom {
     radicals: 0,
     aromatic: false,
     chirality: None,
-    map: 0,
+    map: None,
 };
 
 #[test]
