@@ -86,9 +86,10 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
             (``qwen-like``, ``llama-like``), a ``tokenizers.Tokenizer`` or a fast transformers
             tokenizer.
         eos_token_id: the id that ends a text; of a list the first id is written. By default it comes from
-            ``generation_config.json``, else ``config.json``, else ``tokenizer_config.json`` or the tokenizer
-            object; else it is a token like ``<|endoftext|>``. The files are those of the folder that an object was
-            loaded from, by path or by name; an object whose end of text was changed since knows better.
+            ``generation_config.json``, else ``config.json`` (of several ids the tokenizer's own, else the first),
+            else ``tokenizer_config.json`` or the tokenizer object; else it is a token like ``<|endoftext|>``. The
+            files are those of the folder that an object was loaded from, by path or by name; an object whose end of
+            text was changed since knows better.
 
     Raises:
         TokenizerRefused: if it is not a tokenizer, or no token is known to end a text.
@@ -109,7 +110,9 @@ def read(tokenizer: Any, eos_token_id: int | list[int] | None = None) -> Tokeniz
     ends = _ids(eos_token_id)
     if eos_token_id is not None and not ends:
         raise DriftError("eos_token_id: names no token; give an id, or leave it out")
-    ends = ends or _ends_of_folder(folder)
+    if not ends:
+        # The order of the ids says nothing: models learn the one that their tokenizer names.
+        ends = sorted(_ends_of_folder(folder), key=lambda one: one != specials[0])
     if not ends and specials[0] is not None:
         ends = [specials[0]]
     if not ends:

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use drift::audit::ensemble::EnsembleMeasures;
-use drift::audit::{AuditRequest, RowField, VerdictLine};
+use drift::audit::{AuditRequest, MatrixFormat, RowField, VerdictLine};
 use drift::checkpoint::{RequiredFiles, locate};
 use drift::chem::{AtomLimit, MAX_HEAVY_ATOMS};
 use drift::corpus::{ReadOptions, files_or_embedded};
@@ -227,6 +227,7 @@ pub(crate) fn audit(
         let files = files.reads_models(options.tokenizer.as_ref().and_then(TokenizerOption::path));
         let files = files.writes("verdicts", verdicts.as_deref())?.writes("matrix", matrix.as_deref())?;
         files.check()?;
+        matrix.as_deref().map(|path| MatrixFormat::from_name(&path.to_string_lossy())).transpose()?;
         let request = AuditRequest {
             files: options.files,
             rows: picked(&options.rows)?,

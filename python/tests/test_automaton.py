@@ -195,6 +195,9 @@ def test_the_end_of_text_is_found_where_drift_finds_it(tmp_path: Path) -> None:
     assert eos() == 7
     write("generation_config.json", eos_token_id=[9, 7])
     assert eos() == 9
+    write("generation_config.json", eos_token_id=[9, ids["<|im_end|>"], 7])
+    assert eos() == ids["<|im_end|>"]
+    write("generation_config.json", eos_token_id=[9, 7])
     source = moldrift.Automaton(tmp_path).source
     assert source.ends[:2] == (9, 7)
     assert source.context == 99

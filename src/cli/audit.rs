@@ -33,8 +33,8 @@ use drift_core::run_files::RunFiles;
 use drift_core::{Error, Job, Tokenizer};
 use drift_data::audit::ensemble::MoleculeMeasures;
 use drift_data::audit::{
-    AuditPlan, AuditReport, AuditRequest, AuditResult, MissingPolicy, RowField, VerdictLine, audit_shard,
-    audit_texts, merge_audited,
+    AuditPlan, AuditReport, AuditRequest, AuditResult, MatrixFormat, MissingPolicy, RowField, VerdictLine,
+    audit_shard, audit_texts, merge_audited,
 };
 use drift_data::shard::Manifest;
 use drift_data::shard::files::MergedFiles;
@@ -186,6 +186,7 @@ impl TextFiles {
             .writes("--summary", self.summary.as_deref())?
             .check()?;
         self.molecules.as_deref().map(LinesFormat::from_path).transpose()?;
+        self.matrix.as_deref().map(|path| MatrixFormat::from_name(&path.to_string_lossy())).transpose()?;
         Ok(())
     }
 

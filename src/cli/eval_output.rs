@@ -24,7 +24,7 @@ use crate::report::worst_view::chemistry_rows;
 use drift_core::Error;
 use drift_core::io::OutputSet;
 use drift_core::run_files::RunFiles;
-use drift_data::audit::VerdictLine;
+use drift_data::audit::{MatrixFormat, VerdictLine};
 use drift_data::shard::FILE;
 use drift_engine::eval::Evaluation;
 use drift_engine::eval::plan::EvalPlan;
@@ -70,6 +70,7 @@ impl Targets {
             .writes("--energy-cache", self.cache.as_deref())?;
         files.writes("--molecules", not_stdout(self.molecules.as_deref()))?.check()?;
         self.molecules.as_deref().map(LinesFormat::from_path).transpose()?;
+        self.matrix.as_deref().map(|path| MatrixFormat::from_name(&path.to_string_lossy())).transpose()?;
         Ok(())
     }
 

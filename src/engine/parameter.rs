@@ -44,6 +44,8 @@ pub(crate) const LIKELIHOOD: Parameter = Parameter::new("likelihood");
 pub(crate) const NEW_ROWS_STEPS: Parameter = Parameter::new("new rows warmup");
 /// The base tokenizer; tokens that it lacks are new.
 pub(crate) const NEW_TOKENS_OF: Parameter = Parameter::new("new tokens of");
+/// The number of first updates with a part of each document's coordinates.
+pub(crate) const OUTLINE_STEPS: Parameter = Parameter::new("outline steps");
 /// The number of texts that are drawn together and weighted.
 pub(crate) const RESAMPLE: Parameter = Parameter::new("resample");
 /// Whether to continue from a saved state.

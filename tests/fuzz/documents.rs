@@ -325,6 +325,8 @@ fn recipe() -> Recipe {
         seed: 0,
         init: None,
         tokenizer: "small".to_owned(),
+        end_of_text: "<|endoftext|>".into(),
+        beginning_of_text: None,
         inputs: Vec::new(),
     }
 }

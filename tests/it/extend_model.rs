@@ -39,7 +39,8 @@ impl Small {
         let rows = needed(&base()) + self.spare;
         let flags = ("model.flags", Dtype::U8, vec![3], vec![1, 2, 3]);
         let mut tensors = vec![tensor(EMBEDDING, self.dtype, rows, 1), norm(), flags];
-        tensors.extend(self.head.then(|| tensor(HEAD, self.dtype, rows, 2)));
+        let salt = if self.tied { 1 } else { 2 };
+        tensors.extend(self.head.then(|| tensor(HEAD, self.dtype, rows, salt)));
         tensors
     }
 

@@ -11,6 +11,7 @@ use drift::tokenizer::Tokenizer;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use safetensors::SafeTensors;
+use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
 
 use crate::common::fixture;
@@ -251,6 +252,43 @@ fn configs_are_read_in_both_forms_and_written_so_that_they_are_read_again() {
     assert_eq!(serde_json::from_value::<Config>(newer).unwrap(), scaled);
 }
 
+/// Each form means what transformers 5.24 makes of it.
+#[test]
+fn the_scaling_of_positions_is_found_where_transformers_finds_it() {
+    let scaled = Config::load(&model("llama-scaled")).unwrap();
+    let written: Value = serde_json::from_str(&scaled.to_json()).unwrap();
+    let read = |change: fn(&mut Value)| {
+        let mut config = written.clone();
+        change(&mut config);
+        serde_json::from_value::<Config>(config)
+    };
+    let original = |config: Config| config.rope_scaling.unwrap().original_max_position_embeddings;
+    // Beside the parameters that transformers 5 writes, a scaling goes first, with the base of the config.
+    let beside =
+        read(|config| config["rope_parameters"] = json!({"rope_type": "default", "rope_theta": 7.0}));
+    assert_eq!(beside.unwrap(), scaled);
+    let empty = read(|config| {
+        config["rope_parameters"] = config["rope_scaling"].clone();
+        config["rope_scaling"] = json!({});
+    });
+    assert_eq!(empty.unwrap(), scaled);
+    let yarn = read(|config| {
+        config["rope_parameters"] = config["rope_scaling"].clone();
+        config["rope_scaling"] = json!({"type": "yarn", "factor": 4.0});
+    });
+    assert!(yarn.unwrap_err().to_string().contains("`yarn` is not supported"));
+    assert_eq!(read(|config| config["rope_scaling"]["type"] = "llama3".into()).unwrap(), scaled);
+    let above = read(|config| config["original_max_position_embeddings"] = 24.into());
+    assert_eq!(original(above.unwrap()), 24);
+    let lacking = read(|config| {
+        config["rope_scaling"]["original_max_position_embeddings"] = Value::Null;
+        config["max_position_embeddings"] = 96.into();
+    });
+    assert_eq!(original(lacking.unwrap()), 96);
+    let partial = read(|config| config["partial_rotary_factor"] = json!(0.5));
+    assert!(partial.unwrap_err().to_string().contains("partial_rotary_factor is not supported"));
+}
+
 #[test]
 fn configs_that_would_give_other_logits_are_refused() {
     let good: Value = serde_json::from_str(&Config::load(&model("qwen3-tied")).unwrap().to_json()).unwrap();
@@ -300,6 +338,29 @@ fn set(folder: &Folder, field: &str, value: Value) {
     let mut config: Value = serde_json::from_slice(&folder.read("config.json")).unwrap();
     config[field] = value;
     folder.file("config.json", config.to_string());
+}
+
+/// The weights of a checkpoint with one more tensor, of this name and the numbers of the embedding, the first of them changed.
+fn with_head(folder: &Folder, change: u8) {
+    let bytes = folder.read("model.safetensors");
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let embedding = file.tensor("model.embed_tokens.weight").unwrap();
+    let mut numbers = embedding.data().to_vec();
+    numbers[0] ^= change;
+    let head = TensorView::new(embedding.dtype(), embedding.shape().to_vec(), &numbers).unwrap();
+    let tensors = file.tensors().into_iter().chain([("lm_head.weight".to_owned(), head)]);
+    folder.file("model.safetensors", safetensors::serialize(tensors, None).unwrap());
+}
+
+/// transformers 4 would generate with the embedding, transformers 5 with the head.
+#[test]
+fn a_tied_head_that_is_another_matrix_is_refused() {
+    let folder = copy_of("qwen3-tied");
+    with_head(&folder, 0);
+    assert!(Decoder::load(&folder.path(), &Device::cpu()).is_ok());
+    let folder = copy_of("qwen3-tied");
+    with_head(&folder, 1);
+    assert!(refusal(&folder).contains("`lm_head.weight` differs from the embedding"));
 }
 
 #[test]

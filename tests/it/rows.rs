@@ -261,8 +261,10 @@ fn shards_and_files_give_the_same_bytes() {
         };
         assert_eq!(tensors(&sharded), tensors(&whole));
     }
-    // A head that is stored although the configuration ties it is the embedding's.
+    // A head that is stored although the configuration ties it has to be the embedding.
     folder.file("sharded/config.json", "{\"tie_word_embeddings\": true}");
+    assert!(refused(&index).contains("`lm_head.weight` differs from the embedding"));
+    folder.file("sharded/two.safetensors", safetensors(&[tensor(HEAD, Dtype::BF16, rows, 1)]));
     assert_eq!(Model::open(&index).unwrap().head, None);
 }
 

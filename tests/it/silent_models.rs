@@ -135,6 +135,7 @@ fn options_that_no_part_of_a_run_reads_are_refused() {
         ("generate --property name -o -", "--property"),
         ("eval --verdicts -", "--verdicts -"),
         ("eval --matrix -", "--matrix -"),
+        ("eval --matrix m.txt", "m.txt"),
     ] {
         folder.line(&format!("{options} --model model --smiles two.smi")).refused_for(option);
     }
@@ -169,4 +170,34 @@ fn no_tag_is_added_that_nobody_wrote() {
     assert!(alone.iter().all(|text| text.matches("[/CONFORMER]").count() == 1), "{alone:?}");
     assert_eq!(texts(format!("[1542,{tag}]")), alone);
     assert_eq!(texts(format!("[{tag},1542]")), alone);
+}
+
+/// The ids are a set. The one that was learned is the tokenizer's own.
+#[test]
+fn the_order_of_end_tokens_changes_nothing() {
+    let folder = folder();
+    let ran = |ends: &str| {
+        folder.file("model/generation_config.json", format!("{{\"eos_token_id\":{ends}}}"));
+        let line =
+            "eval --model model --corpus small --samples 2 --lp automaton --resample 2 --likelihood --json";
+        let record = folder.line(line).done().json();
+        [&record["likelihoods"][0], &record["runs"][0]["resampling"]].map(Value::clone)
+    };
+    let alone = ran("[1542]");
+    assert!(alone.iter().all(Value::is_object), "{alone:?}");
+    assert_eq!(ran("[1543,1542]"), alone);
+    assert_eq!(ran("[1542,1543]"), alone);
+}
+
+#[test]
+fn texts_are_written_with_the_junk_that_the_judge_leaves_out() {
+    let folder = Folder::new();
+    let texts = |options: &str| {
+        let line =
+            "eval --samples 2 --corpus small --lp allowlist --placeholder -10.00000,-10.00000,-10.00000";
+        folder.line(&format!("{line} --texts texts.jsonl {options}")).done();
+        let lines = rows(&folder.read("texts.jsonl")).split_off(1);
+        lines.iter().map(|line| line["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(texts("--strip-junk"), texts(""));
 }

@@ -459,7 +459,7 @@ pub(crate) fn plan(architecture: Architecture, steps: u64, output: std::path::Pa
             final_share: 0.1,
             weight_decay: 0.1,
             clip: 1.0,
-            outline_steps: 2,
+            outline_steps: steps.saturating_sub(1).min(2),
             shortest_first: true,
             new_rows_steps: 0,
         },
@@ -611,6 +611,15 @@ fn a_state_of_another_recipe_or_a_damaged_one_is_refused() {
     assert!(refusal(&plan).contains("shape.layers was 2, is 1"));
     shape(&mut plan).layers = 2;
 
+    let settings = plan.tokenizer_config.clone();
+    plan.tokenizer_config.as_mut().unwrap()["eos_token"] = "<|im_end|>".into();
+    assert!(
+        refusal(&plan).contains("end_of_text was \"<|endoftext|>\", is \"<|im_end|>\""),
+        "{}",
+        refusal(&plan)
+    );
+    plan.tokenizer_config = settings;
+
     let bytes = out.read("training.safetensors");
     out.file("training.safetensors", &bytes[..bytes.len() - 9]);
     assert!(refusal(&plan).contains("training.safetensors: is not a training state"));
@@ -630,6 +639,7 @@ fn shapes_and_schedules_that_cannot_be_are_refused() {
     assert!(refusal(|plan| shape(plan).head_dim = 7).contains("odd"));
     assert!(refusal(|plan| shape(plan).hidden = 0).contains("hidden_size is 0"));
     assert!(refusal(|plan| plan.schedule.steps = 0).contains("‘steps’"));
+    assert!(refusal(|plan| plan.schedule.outline_steps = 2).contains("‘outline steps’: is 2 of 2 updates"));
     assert!(refusal(|plan| plan.schedule.learning_rate = f64::NAN).contains("‘learning rate’"));
     assert!(refusal(|plan| shape(plan).context = 20).contains("longer than the context"));
     let diverged = refusal(|plan| {

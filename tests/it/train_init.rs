@@ -8,8 +8,8 @@ use drift::job::Job;
 use drift::model::{Architecture, Config, Llama3Scaling, load_numbers};
 use drift::tokenizer::{Tokenizer, config_beside};
 use drift::train::autograd::Autograd;
-use drift::train::batches::thinned;
-use drift::train::documents::{Loss, Writer, pack};
+use drift::train::batches::Batches;
+use drift::train::documents::{Document, Loss, Writer, pack};
 use drift::train::network::{Network, Pack, Target};
 use drift::train::parameters::ParameterLayout;
 use drift::train::{Gradients, InitCheckpoint, Schedule, Start, TrainPlan, train};
@@ -237,8 +237,10 @@ fn first_loss(plan: &TrainPlan, network: &Network, flat: &[f32]) -> f64 {
     let writer =
         Writer { tokenizer: &plan.tokenizer, end: &end, encoding: plan.encoding, context: 256, keep: false };
     let documents = writer.documents(&small_corpus().files(), &Job::default()).unwrap().train;
-    let Schedule { batch_tokens, outline_steps, .. } = plan.schedule;
-    let batch = thinned(&documents, batch_tokens, outline_steps, plan.seed).next().unwrap();
+    let Schedule { batch_tokens, shortest_first, .. } = plan.schedule;
+    let lengths = documents.iter().map(|document| document.tokens.len()).collect();
+    let first = Batches::new(lengths, batch_tokens, plan.seed, shortest_first).next().unwrap();
+    let batch: Vec<Document> = first.into_iter().map(|at| documents[at].clone()).collect();
     let pack = pack(&batch, Loss::default());
     let (loss, _) = network.gradient(&network.weights(flat).unwrap(), &pack).unwrap();
     loss / pack.targets.iter().map(|target| f64::from(target.weight)).sum::<f64>()

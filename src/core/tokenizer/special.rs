@@ -58,6 +58,12 @@ pub fn ends_of_text(
         let problem = format!("eos_token_id {id} is not a token of {}", tokenizer.source.name);
         return Err(Error::input(folder.path().display(), problem, "give the tokenizer of this model"));
     }
+    // The order of the ids says nothing: models learn the one that their tokenizer names.
+    let settings = settings(folder.clone())?;
+    let named = settings.as_ref().and_then(|settings| tokenizer.named(special_token(settings, "eos_token")?));
+    if let Some(at) = named.and_then(|end| ends.iter().position(|id| *id == end.id)) {
+        ends[..=at].rotate_right(1);
+    }
     Ok(ends)
 }
 

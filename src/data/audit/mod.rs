@@ -78,8 +78,9 @@ pub use example::{Example, ExampleProblem};
 pub use group::FileReport;
 pub use judged_rows::{JudgedRows, RowText, RowTexts, judge_rows};
 pub use judging::{
-    BatchScores, ConformerVerdict, EnsembleScore, GroupScore, Judge, JudgePlan, MoleculeDistances,
-    MoleculeEnsemble, PutBytes, Reward, RewardPart, RmsdMatrix, ScoredConformer, VerdictLine, duplicates,
+    BatchScores, ConformerVerdict, EnsembleScore, GroupScore, Judge, JudgePlan, MatrixFormat,
+    MoleculeDistances, MoleculeEnsemble, PutBytes, Reward, RewardPart, RmsdMatrix, ScoredConformer,
+    VerdictLine, duplicates,
 };
 pub use marks::{Mark, MarkKind, marks, readable};
 pub use molecule_records::{MoleculeRecord, PromptNats, molecules_csv};

@@ -221,6 +221,8 @@ impl EvaluationResults {
             let kept = kept.run((loaded.index, run));
             runs.push(finished_run(&plan.generate, &loaded.checkpoint, processor, kept)?);
         }
+        // As the model wrote them: junk is removed for the judge alone.
+        self.texts.extend(runs.iter().flat_map(|run| run.lines(&loaded.checkpoint, molecules)));
         if plan.strip_junk {
             let encoding = loaded.checkpoint.encoding;
             runs.iter_mut().for_each(|run| run.strip_junk(encoding));
@@ -235,11 +237,8 @@ impl EvaluationResults {
             }
         }
         self.add_judged(judging, &loaded, &runs, &nats, job)?;
-        for (run, spans) in runs.iter().zip(loaded.spans) {
-            let checkpoint = &loaded.checkpoint;
-            self.texts.extend(run.lines(checkpoint, molecules));
-            self.spans.push((run.row_label(checkpoint).full_name(), spans));
-        }
+        let labels = runs.iter().map(|run| run.row_label(&loaded.checkpoint).full_name());
+        self.spans.extend(labels.zip(loaded.spans));
         Ok(())
     }
 

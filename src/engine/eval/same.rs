@@ -146,8 +146,7 @@ fn lead(
     let mut state = constraint.start();
     written.iter().for_each(|token| constraint.advance(&mut state, *token));
     let examples = answers::examples(plan, checkpoint)?;
-    let prompt = answers::prompt(plan, &examples, &molecule.smiles);
-    let mut text = checkpoint.tokenizer.prompt_ids(&prompt)?;
+    let mut text = answers::prompt_ids(plan, &checkpoint.tokenizer, &examples, &molecule.smiles)?;
     text.extend_from_slice(written);
     checkpoint.engine()?.lead(&text, constraint.mask(&state))
 }

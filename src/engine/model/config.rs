@@ -178,6 +178,10 @@ struct Raw {
     /// Only in transformers 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     rope_parameters: Option<RawRope>,
+    #[serde(skip_serializing)]
+    original_max_position_embeddings: Option<usize>,
+    #[serde(skip_serializing)]
+    partial_rotary_factor: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     use_sliding_window: Option<bool>,
     #[serde(skip_serializing)]
@@ -196,10 +200,13 @@ struct Raw {
 }
 
 /// The value of `rope_scaling` or `rope_parameters`.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, PartialEq, Serialize, Deserialize)]
 struct RawRope {
-    #[serde(alias = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     rope_type: Option<String>,
+    /// The name of `rope_type` before transformers 4.43, which files may have beside it.
+    #[serde(rename = "type", skip_serializing)]
+    kind: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rope_theta: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -211,11 +218,13 @@ struct RawRope {
 }
 
 impl RawRope {
-    fn scaling(&self) -> Result<Option<Llama3Scaling>, String> {
+    /// Returns the scaling. As in transformers `pretrained`, the `original_max_position_embeddings` of the config, goes before the
+    /// scaling's own, and without both it is the context length, `positions`.
+    fn scaling(&self, pretrained: Option<usize>, positions: usize) -> Result<Option<Llama3Scaling>, String> {
         if self.partial_rotary_factor.is_some_and(|share| share != 1.0) {
             return Err("partial_rotary_factor is not supported".into());
         }
-        match self.rope_type.as_deref() {
+        match self.rope_type.as_ref().or(self.kind.as_ref()).map(String::as_str) {
             None | Some("default") => return Ok(None),
             Some("llama3") => {}
             Some(other) => return Err(format!("rope scaling `{other}` is not supported, only `llama3`")),
@@ -224,12 +233,13 @@ impl RawRope {
             Some(value) if value.is_finite() && value > 0.0 => Ok(value),
             _ => Err(format!("rope scaling `llama3` needs a positive {name}")),
         };
-        let context = self.original_max_position_embeddings.map(|tokens| tokens as f64);
+        let context = pretrained.or(self.original_max_position_embeddings).unwrap_or(positions);
         let scaling = Llama3Scaling {
             factor: field("factor", self.factor)?,
             low_freq_factor: field("low_freq_factor", self.low_freq_factor)?,
             high_freq_factor: field("high_freq_factor", self.high_freq_factor)?,
-            original_max_position_embeddings: field("original_max_position_embeddings", context)? as usize,
+            original_max_position_embeddings: field("original_max_position_embeddings", Some(context as f64))?
+                as usize,
         };
         // The interpolation between the two factors divides by their difference.
         if scaling.high_freq_factor <= scaling.low_freq_factor {
@@ -256,6 +266,7 @@ impl Raw {
         }
         let sliding = |kind: &String| kind != "full_attention";
         let unsupported = [
+            ("partial_rotary_factor", self.partial_rotary_factor.is_some_and(|share| share != 1.0)),
             ("attention_bias", self.attention_bias == Some(true)),
             ("mlp_bias", self.mlp_bias == Some(true)),
             ("use_sliding_window", self.use_sliding_window == Some(true)),
@@ -276,12 +287,16 @@ impl TryFrom<Raw> for Config {
     fn try_from(raw: Raw) -> Result<Self, String> {
         let architecture = raw.architecture()?;
         raw.check_supported()?;
-        let rope = raw.rope_parameters.as_ref().or(raw.rope_scaling.as_ref());
+        // What a user adds to a file of transformers 5, which has `rope_parameters`, goes before them.
+        let added = raw.rope_scaling.as_ref().filter(|added| **added != RawRope::default());
+        let rope = added.or(raw.rope_parameters.as_ref());
         let heads = raw.num_attention_heads;
         let (head_dim, kv_heads, positions) = match architecture {
             Architecture::Qwen3 => (128, 32, 32_768),
             Architecture::Llama => (raw.hidden_size / heads.max(1), heads, 2_048),
         };
+        let positions = raw.max_position_embeddings.unwrap_or(positions);
+        let pretrained = raw.original_max_position_embeddings;
         let config = Config {
             architecture,
             vocab_size: raw.vocab_size,
@@ -291,10 +306,10 @@ impl TryFrom<Raw> for Config {
             num_attention_heads: heads,
             num_key_value_heads: raw.num_key_value_heads.unwrap_or(kv_heads),
             head_dim: raw.head_dim.unwrap_or(head_dim),
-            max_position_embeddings: raw.max_position_embeddings.unwrap_or(positions),
+            max_position_embeddings: positions,
             rms_norm_eps: raw.rms_norm_eps.unwrap_or(1e-6),
             rope_theta: rope.and_then(|rope| rope.rope_theta).or(raw.rope_theta).unwrap_or(10_000.0),
-            rope_scaling: rope.map(RawRope::scaling).transpose()?.flatten(),
+            rope_scaling: rope.map(|rope| rope.scaling(pretrained, positions)).transpose()?.flatten(),
             tie_word_embeddings: raw.tie_word_embeddings.unwrap_or(false),
             bos_token_id: raw.bos_token_id,
             eos_token_ids: raw.eos_token_id.map(Vec::from).unwrap_or_default(),
@@ -310,6 +325,7 @@ impl From<Config> for Raw {
         let llama = config.architecture == Architecture::Llama;
         let rope_scaling = config.rope_scaling.map(|scaling| RawRope {
             rope_type: Some("llama3".into()),
+            kind: None,
             rope_theta: None,
             partial_rotary_factor: None,
             factor: Some(scaling.factor),
@@ -341,6 +357,8 @@ impl From<Config> for Raw {
             rope_theta: Some(config.rope_theta),
             rope_scaling,
             rope_parameters: None,
+            original_max_position_embeddings: None,
+            partial_rotary_factor: None,
             use_sliding_window: (!llama).then_some(false),
             layer_types: None,
             quantization_config: None,

@@ -21,7 +21,7 @@ use super::listed::ListedRows;
 use super::memory::give_back_freed;
 use super::rope::Rope;
 use super::tensors::PassTensors;
-use super::weights::Weights;
+use super::weights::{EMBEDDING, HEAD, Weights};
 use drift_core::checkpoint::CONFIG;
 use drift_core::job::InputHash;
 use drift_core::{Error, Result};
@@ -91,7 +91,7 @@ impl Decoder {
 
     fn new(config: Config, weights: &mut Weights, device: &Device) -> Result<Self> {
         let (vocab, hidden) = (config.vocab_size, config.hidden_size);
-        let embedding = weights.matrix("model.embed_tokens.weight", vocab, hidden)?;
+        let embedding = weights.matrix(EMBEDDING, vocab, hidden)?;
         let layers = (0..config.num_hidden_layers).map(|i| {
             let layer = Layer::new(i, &config, weights);
             // The separate parts of a stacked tensor are free now; returns their memory layer by layer.
@@ -102,7 +102,7 @@ impl Decoder {
         let norm = weights.norm("model.norm.weight", hidden)?;
         let head = match config.tie_word_embeddings {
             true => embedding.clone(),
-            false => weights.matrix("lm_head.weight", vocab, hidden)?,
+            false => weights.matrix(HEAD, vocab, hidden)?,
         };
         Ok(Decoder::of_parts(config, device.clone(), layers, [embedding, norm, head]))
     }

@@ -32,12 +32,20 @@ const READ_TOGETHER: usize = 1 << 20;
 /// The end of the names of rotary frequencies, which old checkpoints store.
 const FREQUENCIES: &str = "rotary_emb.inv_freq";
 
+/// The name of the embedding.
+pub(super) const EMBEDDING: &str = "model.embed_tokens.weight";
+
+/// The name of the LM head.
+pub(super) const HEAD: &str = "lm_head.weight";
+
 /// A source of weights.
 pub(super) struct Weights {
     place: PathBuf,
     source: Source,
     /// The files that were read.
     files: Vec<InputHash>,
+    /// The embedding, once it was taken from files.
+    embedding: Option<Tensor>,
     device: Device,
     dtype: DType,
 }
@@ -62,14 +70,15 @@ impl Weights {
         let read = |file: PathBuf| read_file(&file, device, dtype, &mut tensors);
         let files = weight_files(dir)?.into_iter().map(read).collect::<Result<_>>()?;
         let source = Source::Files(tensors);
-        Ok(Weights { place: dir.to_owned(), source, files, device: device.clone(), dtype })
+        Ok(Weights { place: dir.to_owned(), source, files, embedding: None, device: device.clone(), dtype })
     }
 
     /// Weights with the standard deviations of transformers' initialisation, but uniformly distributed: norms are 1, all other
     /// weights have the standard deviation 0.02.
     pub(super) fn random(seed: u64, device: &Device, dtype: DType) -> Self {
         let source = Source::Random { seed, drawn: 0 };
-        Weights { place: "random weights".into(), source, files: Vec::new(), device: device.clone(), dtype }
+        let (place, files) = ("random weights".into(), Vec::new());
+        Weights { place, source, files, embedding: None, device: device.clone(), dtype }
     }
 
     /// Takes a matrix `[out, in]`.
@@ -114,17 +123,26 @@ impl Weights {
                 format!("`{name}` is {:?} in the weights and {shape:?} by config.json", tensor.dims());
             return Err(Error::input(self.place.display(), problem, "they belong to two models"));
         }
+        if name == EMBEDDING {
+            self.embedding = Some(tensor.clone());
+        }
         Ok(tensor)
     }
 
     /// Returns the files of the weights. To be called when every weight was taken.
     ///
     /// # Errors
-    /// If a tensor is left that is not known to be redundant.
+    /// If a tensor is left that is not known to be redundant, or the LM head of tied embeddings is another matrix.
     pub(super) fn finish(self) -> Result<Vec<InputHash>> {
         let Source::Files(tensors) = &self.source else { return Ok(self.files) };
         // Checkpoints with tied embeddings may store the embedding twice.
-        let redundant = |name: &String| name.ends_with(FREQUENCIES) || name == "lm_head.weight";
+        if let (Some(head), Some(embedding)) = (tensors.get(HEAD), &self.embedding)
+            && !is_same(head, embedding).map_err(failed)?
+        {
+            let problem = format!("`{HEAD}` differs from the embedding, and config.json ties them");
+            return Err(Error::input(self.place.display(), problem, UNTIE));
+        }
+        let redundant = |name: &String| name.ends_with(FREQUENCIES) || name == HEAD;
         match tensors.keys().filter(|name| !redundant(name)).min() {
             None => Ok(self.files),
             Some(name) => {
@@ -133,6 +151,15 @@ impl Weights {
             }
         }
     }
+}
+
+/// The remedy where a tied model stores a head of its own. transformers 4 generates with the embedding, transformers 5 with the head.
+const UNTIE: &str =
+    "set tie_word_embeddings to false, or remove the tensor, whichever the model was trained with";
+
+/// Returns whether two matrices are equal.
+fn is_same(one: &Tensor, other: &Tensor) -> candle_core::Result<bool> {
+    Ok(one.dims() == other.dims() && one.ne(other)?.flatten_all()?.max(0)?.to_scalar::<u8>()? == 0)
 }
 
 /// Returns the numbers of a random matrix. Each part has its own random stream, so the numbers do not depend on the number of threads.

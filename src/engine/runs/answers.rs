@@ -19,9 +19,26 @@ use drift_data::prompts::PromptMolecule;
 pub const MOST_EXAMPLES: usize = 10;
 
 /// Returns the prompt for a molecule: the worked examples, its SMILES, and the tag that opens its answer if prompts end with it.
-pub(crate) fn prompt(plan: &GeneratePlan, examples: &str, smiles: &str) -> String {
+fn prompt(plan: &GeneratePlan, examples: &str, smiles: &str) -> String {
     let opened = if plan.form.opened { CONFORMER_OPEN } else { "" };
     [examples, &text::prompt(smiles), opened].concat()
+}
+
+/// Returns the ids of the prompt of a molecule before its text, which begins with a tag unless the prompt ends in it.
+///
+/// # Errors
+/// If the tokenizer cannot encode it.
+pub(crate) fn prompt_ids(
+    plan: &GeneratePlan,
+    tokenizer: &Tokenizer,
+    examples: &str,
+    smiles: &str,
+) -> Result<Vec<u32>> {
+    let prompt = prompt(plan, examples, smiles);
+    match plan.form.opened {
+        true => tokenizer.prompt_ids_before(&prompt, "[C]<"),
+        false => tokenizer.prompt_ids(&prompt),
+    }
 }
 
 /// Returns the worked examples, which precede the molecule in every prompt.

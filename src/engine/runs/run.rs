@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::answers::{apart, check_form, examples, prompt as prompt_text};
+use super::answers::{apart, check_form, examples, prompt_ids};
 use super::checkpoint::Checkpoint;
 use super::environment::cpu_seconds;
 use super::finished::RunPlace;
@@ -301,7 +301,7 @@ fn prompts_of(
         let one = tokenizer.ids(&tagged(&skeleton::fill(skeleton, &widest, encoding)))?.len();
         let longest = one * plan.form.conformers.max(1);
         Ok(Prompt {
-            tokens: tokenizer.prompt_ids(&prompt_text(plan, &examples, smiles))?,
+            tokens: prompt_ids(plan, tokenizer, &examples, smiles)?,
             number: lacking.number,
             generations: lacking.generations,
             done: lacking.done.clone(),

@@ -157,6 +157,11 @@ impl Schedule {
             let remedy = "leave some updates for all weights";
             return Err(Error::parameter(parameter::NEW_ROWS_STEPS, problem, remedy));
         }
+        if self.outline_steps >= self.steps {
+            let problem = format!("is {} of {} updates", self.outline_steps, self.steps);
+            let remedy = "leave some updates for whole documents";
+            return Err(Error::parameter(parameter::OUTLINE_STEPS, problem, remedy));
+        }
         if !(self.weight_decay.is_finite() && self.weight_decay >= 0.0) {
             let problem = format!("is {}", self.weight_decay);
             return Err(Error::parameter(parameter::WEIGHT_DECAY, problem, "give 0 or more"));
@@ -197,6 +202,11 @@ pub struct Recipe {
     pub init: Option<InitRecipe>,
     /// The tokenizer's name.
     pub tokenizer: String,
+    /// The token that ends a text.
+    pub end_of_text: String,
+    /// The token that begins a text, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beginning_of_text: Option<String>,
     /// The files of tokenizer and corpus.
     pub inputs: Vec<InputHash>,
 }

@@ -203,13 +203,13 @@ fn is_by_drift(folder: &Path) -> Result<bool> {
     Ok(inputs.is_some() && folder.recipe("/recipe/init/by_drift")? != Some(false))
 }
 
-/// Returns a config whose `eos_token_id` contains this end token. The other end tokens of `config` stay only if this one is among them.
+/// Returns a config whose `eos_token_id` begins with this end token. The other end tokens of `config` stay only if this one is among them.
 fn with_end(mut config: Value, end: &NamedToken) -> Value {
-    let known = match &config["eos_token_id"] {
-        Value::Array(ids) => ids.contains(&end.id.into()),
-        id => id.as_u64() == Some(end.id.into()),
+    let place = match &mut config["eos_token_id"] {
+        Value::Array(ids) => ids.iter().position(|id| *id == end.id).map(|at| ids[..=at].rotate_right(1)),
+        _ => None,
     };
-    if !known {
+    if place.is_none() {
         config["eos_token_id"] = end.id.into();
     }
     config

@@ -95,6 +95,8 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
         seed: plan.seed,
         init,
         tokenizer: plan.tokenizer.name.clone(),
+        end_of_text: end.text.clone(),
+        beginning_of_text: begin.as_ref().map(|token| token.text.clone()),
         inputs,
     };
     let network = Trainable::new(&plan.gradients, &config, longest)?;

@@ -62,14 +62,39 @@ impl<'d> MoleculeDistances<'d> {
     }
 }
 
+/// The format of a file of a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MatrixFormat {
+    /// Arrays of NumPy.
+    Npz,
+    /// A dictionary of Python.
+    Pickle,
+}
+
+impl MatrixFormat {
+    /// Returns the format that a file's name asks for.
+    ///
+    /// # Errors
+    /// If it asks for none.
+    pub fn from_name(name: &str) -> Result<Self> {
+        match name.rsplit_once('.') {
+            Some((_, "npz")) => Ok(MatrixFormat::Npz),
+            Some((_, "pickle" | "pkl")) => Ok(MatrixFormat::Pickle),
+            _ => Err(Error::input(name, "is no name of a matrix", "give one that ends in .npz or .pickle")),
+        }
+    }
+}
+
 impl RmsdMatrix<'_> {
     /// Writes the matrix in the format that the file name implies.
     ///
     /// # Errors
-    /// If writing fails, or there are more pairs than an archive can hold.
+    /// If writing fails, the name implies no format, or there are more pairs than an archive can hold.
     pub fn write(&self, name: &str, put: &mut PutBytes<'_>) -> Result<()> {
-        let is_pickle = [".pickle", ".pkl"].iter().any(|end| name.ends_with(end));
-        if is_pickle { self.pickle(put) } else { self.npz(name, put) }
+        match MatrixFormat::from_name(name)? {
+            MatrixFormat::Npz => self.npz(name, put),
+            MatrixFormat::Pickle => self.pickle(put),
+        }
     }
 
     /// Writes the matrix, in the format that the name implies, to a complete file that is not yet renamed into place.

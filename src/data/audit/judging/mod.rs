@@ -26,7 +26,7 @@ pub use ensemble_reports::MoleculeEnsemble;
 pub use ensembles::EnsembleScore;
 pub use in_memory::Judge;
 pub use lines::VerdictLine;
-pub use matrix::{MoleculeDistances, PutBytes, RmsdMatrix};
+pub use matrix::{MatrixFormat, MoleculeDistances, PutBytes, RmsdMatrix};
 pub(crate) use pieces::{conformers_in, without_examples};
 pub use plan::JudgePlan;
 pub(crate) use points::{reordered, usable_points};

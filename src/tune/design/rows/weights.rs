@@ -172,14 +172,22 @@ impl Model {
         let (name, shard) = found(&EMBEDDINGS)?.ok_or_else(|| missing(&file, &EMBEDDINGS))?;
         let embedding = table(&shard, name)?;
         let head = match found(&HEADS)? {
-            // A tied model may store its head nevertheless; the configuration takes precedence.
-            Some((name, shard)) if tied != Some(true) => Some(table(&shard, name)?),
+            Some((name, shard)) => Some(table(&shard, name)?),
             None if tied == Some(false) => return Err(missing(&file, &HEADS)),
             _ => None,
         };
         let mut head = head.map(|head| head.beside(&embedding)).transpose()?;
-        if tied.is_none() && head.as_ref().is_some_and(|head| is_same(head, &embedding)) {
+        // A tied model may store its head nevertheless.
+        if tied != Some(false) && head.as_ref().is_some_and(|head| is_same(head, &embedding)) {
             head = None;
+        }
+        if tied == Some(true) && head.is_some() {
+            let problem = "`lm_head.weight` differs from the embedding, and config.json ties them";
+            return Err(Error::input(
+                file.display(),
+                problem,
+                "set tie_word_embeddings to false, or remove the tensor",
+            ));
         }
         let bias = found(&BIASES)?.map(|(name, shard)| table(&shard, name)).transpose()?;
         let bias = bias.map(|bias| bias.beside(&embedding)).transpose()?;
