@@ -7,7 +7,7 @@ use super::audit_view::{
 use super::chemistry_view::{chemistry_table, flatness_table};
 use super::energy_view::energy_table;
 use super::forest_view::{ForestPair, paired_differences};
-use super::format::thousands;
+use super::format::{thousands, unread};
 use super::html::{Page, Section};
 use super::pairs_view::{audit_comparison_table, rows_table};
 use super::paper_view::{Summary, SummaryRow};
@@ -31,7 +31,8 @@ pub fn audit_page(report: &AuditReport) -> Page {
     let mut page = Page::new("Generated texts", lead);
     page = page.section("Summary", |section| summary(report, setting).write(section));
     page = page.section("Rows", |section| {
-        section.list(&report.advice).list(&report.warnings);
+        let unread = unread(report.skipped, &report.skipped_records, report.left_out);
+        section.list(&report.advice).list(report.warnings.iter().chain(&unread));
         rows_table(report).iter().for_each(|table| _ = section.table(table));
         section.table(&audit_table(report)).table(&their_table(report));
         section.svg(&harm_plot(&rows), "Blocks that are not three numbers, or that lost or gained digits.");

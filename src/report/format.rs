@@ -1,6 +1,7 @@
 //! Formats numbers for people. The JSON contains the exact numbers.
 
 use drift_core::Encoding;
+use drift_data::corpus::SkippedRecord;
 use drift_data::stats::Interval;
 pub use drift_data::stats::{signed, unsigned_zero};
 
@@ -195,6 +196,21 @@ pub fn sparkline(counts: &[u64], width: usize) -> String {
         _ => LEVELS[(u128::from(sum) * 8).div_ceil(u128::from(top)) as usize - 1],
     });
     levels.collect()
+}
+
+/// Returns sentences on records that were skipped, and on rows that `--where` left out.
+pub(super) fn unread(skipped: u64, records: &[SkippedRecord], left_out: u64) -> Vec<String> {
+    let skipped =
+        (skipped > 0).then(|| format!("{} skipped.{}", counted(skipped, "record"), first_of(records)));
+    let left_out = (left_out > 0).then(|| format!("{} left out by --where.", counted(left_out, "row")));
+    skipped.into_iter().chain(left_out).collect()
+}
+
+/// Returns a sentence on the first of some records, with a space before it; nothing without records.
+pub(super) fn first_of(records: &[SkippedRecord]) -> String {
+    records.first().map_or_else(String::new, |SkippedRecord { file, record, reason }| {
+        format!(" The first: {file}: {record}: {reason}.")
+    })
 }
 
 #[cfg(test)]

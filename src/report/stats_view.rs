@@ -2,13 +2,14 @@
 
 use super::fields::Fields;
 use super::flaws_view::flaws_tables;
-use super::format::{counted, hundredths, number, or_dash, percent, percent_interval, sparkline, thousands};
+use super::format::{
+    counted, first_of, hundredths, number, or_dash, percent, percent_interval, sparkline, thousands, unread,
+};
 use super::html::{Page, Section};
 use super::plot::{Columns, Labels, Line, Lines, TAIL, columns, lines};
 use super::table::{Table, Terminal};
 use drift_core::encoding::Precision;
 use drift_core::error::shortened_end;
-use drift_data::corpus::SkippedRecord;
 use drift_data::mine::MineReport;
 use drift_data::stats::faults::{FaultReport, LONGEST_BOND_ANGSTROM, SHORTEST_BOND_ANGSTROM};
 use drift_data::stats::histogram::HistogramView;
@@ -241,26 +242,17 @@ pub fn stats_page(mined: &MineReport) -> Page {
 
 /// Sentences on what was not read or counted, and on conformers whose geometry cannot be right.
 fn remarks(report: &MineReport) -> Vec<String> {
-    let first = |records: &[SkippedRecord]| {
-        let first = records.first();
-        first.map_or_else(String::new, |SkippedRecord { file, record, reason }| {
-            format!(" The first: {file}: {record}: {reason}.")
-        })
-    };
     let mut out = Vec::new();
     if report.interrupted {
         out.push("Some of the shards, or a part of them, are missing.".to_owned());
     }
-    if report.skipped > 0 {
-        let count = counted(report.skipped, "record");
-        out.push(format!("{count} skipped.{}", first(&report.skipped_records)));
-    }
-    if report.left_out > 0 {
-        out.push(format!("{} left out by --where.", counted(report.left_out, "row")));
-    }
+    out.extend(unread(report.skipped, &report.skipped_records, report.left_out));
     if report.in_file_order > 0 {
         let count = counted(report.in_file_order, "conformer");
-        out.push(format!("{count} in file order, without a SMILES.{}", first(&report.in_file_order_records)));
+        out.push(format!(
+            "{count} in file order, without a SMILES.{}",
+            first_of(&report.in_file_order_records)
+        ));
     }
     let lines = [range_line(report), faults_line(&report.faults)];
     out.extend(lines.iter().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()));

@@ -159,3 +159,15 @@ fn generations_are_numbers_however_tables_write_them() {
     let record = audited(&[rows([json!(-1), json!(0.5)], "a"), line(2, "a", GOOD, json!({}))].concat(), &[]);
     assert_eq!((&record["total"]["samples"], &record["skipped"]), (&json!(1), &json!(2)));
 }
+
+#[test]
+fn the_page_tells_what_was_not_read() {
+    let folder = Folder::new();
+    let text = "[CONFORMER][C]<0.0000,0.0000,0.0000>[O]<1.4000,0.0000,0.0000>[/CONFORMER]";
+    let row = |set: &str| format!("{{\"smiles\":\"CO\",\"set\":\"{set}\",\"text\":\"{text}\"}}\n");
+    folder.file("texts.jsonl", [row("a"), "{\"smiles\":\n".to_owned(), row("b")].concat());
+    folder.line("audit texts.jsonl --dialect fixed --where set=a --html page.html").done();
+    let page = String::from_utf8(folder.read("page.html")).unwrap();
+    assert!(page.contains("1 record skipped. The first: texts.jsonl: line 2"), "{page}");
+    assert!(page.contains("1 row left out by --where."));
+}

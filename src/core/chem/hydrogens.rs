@@ -102,7 +102,7 @@ impl Graph {
         let [bond] = neighbours[at][..] else { return false };
         let heavy = self.bonds[bond].other(at);
         atom.element == 1
-            && (atom.isotope, atom.charge, atom.hydrogens) == (0, 0, 0)
+            && (atom.isotope, atom.charge, atom.hydrogens, atom.radicals) == (0, 0, 0, 0)
             && !matches!(self.atoms[heavy].element, 0 | 1)
             // A coordination polyhedron counts every neighbour.
             && !self.atoms[heavy].has_polyhedral_mark()
