@@ -78,6 +78,7 @@ mod silent;
 mod silent_corpora;
 mod silent_models;
 mod silent_rows;
+mod silent_skeletons;
 mod silent_tokenizers;
 mod skeleton_walks;
 mod skeletons;

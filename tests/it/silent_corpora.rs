@@ -220,14 +220,6 @@ fn radicals_need_a_place() {
         folder.file("one.sdf", ethanol(&radical));
         assert!(folder.line(line).refused().contains("too many bonds"), "{radical}");
     }
-    // Where hydrogens are missing, electrons take their places.
-    let [carbon, left, right] = [("0.0000", "C"), ("-1.0000", "H"), ("1.0000", "H")]
-        .map(|(x, symbol)| format!("{x:>10}    0.0000    0.5000 {symbol}   0  0\n"));
-    let counts = "  3  2  0  0  0  0  0  0  0  0999 V2000";
-    let bonds = "  1  2  1  0\n  1  3  1  0\nM  RAD  1   1   3\n";
-    folder.file("one.sdf", format!("\n{:>22}\n\n{counts}\n{carbon}{left}{right}{bonds}M  END\n$$$$\n", "3D"));
-    let line = "encode one.sdf --smiles [CH2] -o o.jsonl --json";
-    assert_eq!(folder.line(line).done().json()["conformers"], 1);
 }
 
 #[test]

@@ -43,7 +43,13 @@ impl Comparison<'_> {
         let count_fault = (FaultKind::Count, format!("{count} items `{name}` instead of {range}"));
         // Items without words can only differ in their number.
         if known.words.is_empty() || !bound.skeleton.writes_words(*items) {
-            return (!(least..=most).contains(&count)).then_some(count_fault);
+            // A formula comes in whole multiples.
+            let unit = match &known.arrangement {
+                Arrangement::Composition { counts, .. } => counts.iter().sum(),
+                _ => 1,
+            };
+            let is_allowed = (least..=most).contains(&count) && count.is_multiple_of(unit);
+            return (!is_allowed).then_some(count_fault);
         }
         if count == 0 {
             return Some(count_fault);

@@ -134,6 +134,8 @@ impl<'a> Reader<'a> {
     /// Skips the rest of a line that is off the format; returns the part with which the next line begins.
     fn next_line(&mut self, parts: &[Part], place: usize, after: &[Lead]) -> Result<usize, ReadFault> {
         let ends_line = |part: &Part| matches!(part, Part::Text(text) if text.ends_with('\n'));
+        let line = parts[place..].split(ends_line).next().unwrap_or_default();
+        self.out.has_gaps |= line.iter().any(|part| matches!(part, Part::Slot(_)));
         let rest = self.rest();
         let feed = rest.find('\n');
         if let (Some(offset), Some(feed)) = (parts[place..].iter().position(ends_line), feed) {

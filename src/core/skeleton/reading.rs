@@ -73,6 +73,8 @@ pub struct Reading {
     pub items: Vec<Vec<ReadItem>>,
     /// Where the text begins that the skeleton describes: behind its marker, in bytes.
     pub start: usize,
+    /// Whether slots were skipped behind a fault, so that values are missing.
+    pub has_gaps: bool,
 }
 
 impl Reading {

@@ -280,7 +280,7 @@ impl Program {
             }
             Some(Node::Item { items, .. }) => {
                 let [least, most] = at.counts[*items].times;
-                let most = most.min(least.saturating_add(MOST_CONTINUATIONS as u32));
+                let most = most.min(least.saturating_add(MOST_CONTINUATIONS as u32 + 1));
                 (least..=most).map(|times| at.changed(*items, |count| count.state(times))).collect()
             }
             _ => Vec::new(),

@@ -210,8 +210,16 @@ impl Count {
                 let mut times = self.times[0]..=self.times[1];
                 times.any(|times| counts.iter().zip(&self.written).all(|(count, n)| count * times == *n))
             }
-            _ => (self.range(items)[0]..=self.range(items)[1]).contains(&self.begun),
+            // Without words, too, a formula comes in whole multiples.
+            Arrangement::Composition { counts, .. } => {
+                self.is_in_range(items) && self.begun.is_multiple_of(counts.iter().sum())
+            }
+            _ => self.is_in_range(items),
         }
+    }
+
+    fn is_in_range(&self, items: &Items) -> bool {
+        (self.range(items)[0]..=self.range(items)[1]).contains(&self.begun)
     }
 
     /// Returns the least and the largest number of items.

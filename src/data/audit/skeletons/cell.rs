@@ -16,6 +16,9 @@ pub struct TextGeometry {
     /// The shortest distance between two atoms in Å, also between images of the cell; `None` if the cell has no volume, for a single
     /// atom without a cell, and for more than 4,000 atoms.
     pub shortest_distance_angstrom: Option<f64>,
+    /// Whether the text states a cell.
+    #[serde(skip)]
+    pub has_cell: bool,
 }
 
 type Vector = [f64; 3];
@@ -50,7 +53,8 @@ impl Cell {
         triple(a, b, c).abs()
     }
 
-    /// Returns the same lattice by short vectors: each is made as short as whole multiples of the others can make it.
+    /// Returns the same lattice by short vectors: each is made as short as whole multiples of another can make it, and both others
+    /// together. The heights are then a fixed share of the lengths at least, however flat the cell is (Minkowski's reduction).
     fn reduced(&self) -> Self {
         let mut vectors = self.0;
         // Each change shortens a vector; the number of steps is bounded all the same, because rounding is not exact.
@@ -65,7 +69,8 @@ impl Cell {
                 }
             }
             if !changed {
-                break;
+                let Some((at, shorter)) = shorter_by_both(&vectors) else { break };
+                vectors[at] = shorter;
             }
         }
         Cell(vectors)
@@ -81,6 +86,17 @@ impl Cell {
     fn position(&self, fractions: Vector) -> Vector {
         (0..3).fold([0.0; 3], |sum, axis| plus(sum, self.0[axis], fractions[axis]))
     }
+}
+
+/// Returns a vector, by its place, that both others together make shorter, and what becomes of it.
+fn shorter_by_both(vectors: &[Vector; 3]) -> Option<(usize, Vector)> {
+    (0..3).find_map(|at| {
+        let [v, u, w] = [0, 1, 2].map(|step| vectors[(at + step) % 3]);
+        let signs = [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)];
+        let sums = signs.map(|(of_u, of_w)| plus(plus(v, u, of_u), w, of_w));
+        let shorter = sums.into_iter().find(|sum| length(*sum) < length(v) * (1.0 - 1e-9))?;
+        Some((at, shorter))
+    })
 }
 
 /// Finds the shortest distance of a periodic structure.
@@ -148,6 +164,10 @@ fn shortest(positions: &[Vector]) -> Option<f64> {
 
 /// Returns the geometry of a text that was read; `None` if numbers of it are missing.
 pub(super) fn geometry(slots: &Geometry<usize>, reading: &Reading) -> Option<TextGeometry> {
+    // Three numbers in a row need not be those of one atom.
+    if reading.has_gaps {
+        return None;
+    }
     let values =
         |slot: usize| reading.values.iter().filter(move |(own, _)| *own == slot).map(|(_, value)| *value);
     let numbers: Vec<f64> = values(slots.positions).collect();
@@ -159,13 +179,16 @@ pub(super) fn geometry(slots: &Geometry<usize>, reading: &Reading) -> Option<Tex
     let few = positions.len() <= MOST_ATOMS;
     let (Some(lengths), Some(angles)) = (slots.lengths, slots.angles) else {
         let shortest_distance_angstrom = if few { shortest(positions) } else { None };
-        return Some(TextGeometry { atoms: positions.len(), volume: None, shortest_distance_angstrom });
+        let geometry =
+            TextGeometry { atoms: positions.len(), shortest_distance_angstrom, ..TextGeometry::default() };
+        return Some(geometry);
     };
     let cell = Cell::new(three(lengths)?, three(angles)?);
     Some(TextGeometry {
         atoms: positions.len(),
         volume: cell.as_ref().map(Cell::volume),
         shortest_distance_angstrom: cell.filter(|_| few).map(|cell| shortest_in_cell(&cell, positions)),
+        has_cell: true,
     })
 }
 
@@ -188,6 +211,19 @@ mod tests {
         assert!((shortest_in_cell(&cell, &[[0.3; 3]]) - 5.64).abs() < 1e-9);
         assert!(Cell::new([5.0; 3], [30.0, 30.0, 90.0]).is_none());
         assert!(Cell::new([0.0, 1.0, 1.0], [90.0; 3]).is_none());
+    }
+
+    /// The sum of the three vectors is nearly nothing: by pairs alone they would stay as long as they are, and images by the million.
+    #[test]
+    fn nearly_flat_cells_take_no_longer() {
+        for angle in [119.999f64, 119.99999, 119.999_999] {
+            let cell = Cell::new([5.0; 3], [angle; 3]).unwrap();
+            let sum = 5.0 * (3.0 + 6.0 * angle.to_radians().cos()).sqrt();
+            let found = shortest_in_cell(&cell, &[[0.0; 3], [0.5; 3]]);
+            assert!((found - sum / 2.0).abs() < 1e-4 * sum, "{angle}: {found} {sum}");
+        }
+        let tilted = Cell::new([5.0; 3], [60.0, 60.0, 119.999_999]).unwrap();
+        assert!(shortest_in_cell(&tilted, &[[0.0; 3], [0.5; 3]]) < 5.0);
     }
 
     /// Against all images in a range that is far enough, in cells of any shape.

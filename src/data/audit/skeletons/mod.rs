@@ -158,31 +158,32 @@ impl TextCollection {
     }
 }
 
-/// Returns a text without the special tokens at its end, `<|im_end|>` or `</s>`, which are tokens and not text.
-fn without_special_tokens(text: &str) -> &str {
-    let mut rest = text;
-    loop {
-        let marks = [("<|", "|>"), ("</s", ">"), ("<eos", ">"), ("<end_of_turn", ">")];
-        let shorter = marks.iter().find_map(|(open, close)| {
-            let at = rest.strip_suffix(close).and_then(|inside| inside.rfind(open))?;
-            let name = &rest[at + open.len()..rest.len() - close.len()];
-            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_').then(|| &rest[..at])
-        });
-        match shorter {
-            Some(shorter) => rest = shorter,
-            None => return rest,
-        }
-    }
+/// Returns a text without the special token at its end, `<|im_end|>` or `</s>`, which is a token and not text; `None` without one.
+fn without_special_token(text: &str) -> Option<&str> {
+    let named = ["</s>", "<eos>", "<end_of_turn>"].iter().find_map(|token| text.strip_suffix(token));
+    named.or_else(|| {
+        let at = text.strip_suffix("|>").and_then(|inside| inside.rfind("<|"))?;
+        let name = &text[at + 2..text.len() - 2];
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_').then(|| &text[..at])
+    })
 }
 
 impl Text {
     /// Reads the text. A line break at the end of a file does not count, unless the skeleton has one there.
     fn reading(&self, bound: &Bound<'_>) -> Reading {
-        let text = without_special_tokens(&self.text);
+        let mut texts = vec![&*self.text];
+        while let Some(shorter) = texts.last().and_then(|text| without_special_token(text)) {
+            texts.push(shorter);
+        }
+        let text = texts[texts.len() - 1];
         let reading = bound.read(text);
         let bare = text.strip_suffix('\n').filter(|_| self.is_file && !reading.passed());
         let bare = bare.map(|text| bound.read(text.strip_suffix('\r').unwrap_or(text)));
-        bare.filter(|bare| bare.faults.len() < reading.faults.len()).unwrap_or(reading)
+        let read = bare.filter(|bare| bare.faults.len() < reading.faults.len()).unwrap_or(reading);
+        // The skeleton's own end may look like a token.
+        let mut longer =
+            texts[..texts.len() - 1].iter().filter(|_| !read.passed()).map(|text| bound.read(text));
+        longer.rfind(Reading::passed).unwrap_or(read)
     }
 }
 
@@ -226,9 +227,10 @@ mod tests {
 
     #[test]
     fn special_tokens_are_no_text() {
-        assert_eq!(without_special_tokens("a</CIF>\n<|im_end|><|endoftext|>"), "a</CIF>\n");
-        assert_eq!(without_special_tokens("a</s></s>"), "a");
-        assert_eq!(without_special_tokens("a</CIF>"), "a</CIF>");
-        assert_eq!(without_special_tokens("<| a |>"), "<| a |>");
+        assert_eq!(without_special_token("a</CIF>\n<|im_end|><|endoftext|>"), Some("a</CIF>\n<|im_end|>"));
+        assert_eq!(without_special_token("a</s></s>"), Some("a</s>"));
+        for own in ["a</CIF>", "<| a |>", "<sites>1</sites>"] {
+            assert_eq!(without_special_token(own), None);
+        }
     }
 }

@@ -45,11 +45,11 @@ fn geometry(verdicts: &[&SkeletonVerdict]) -> Option<RowGeometry> {
     let mut shortest: Vec<f64> = of_texts.iter().filter_map(|text| text.shortest_distance_angstrom).collect();
     let volumes: Vec<f64> =
         of_texts.iter().filter_map(|text| Some(text.volume? / text.atoms as f64)).collect();
-    let has_cell = !volumes.is_empty();
+    let with_cell = of_texts.iter().filter(|text| text.has_cell).count();
     shortest.sort_by(f64::total_cmp);
     (!of_texts.is_empty()).then(|| RowGeometry {
         texts: of_texts.len() as u64,
-        without_volume: if has_cell { (of_texts.len() - volumes.len()) as u64 } else { 0 },
+        without_volume: (with_cell - volumes.len()) as u64,
         close: shortest.iter().filter(|distance| **distance < CLOSE_ANGSTROM).count() as u64,
         distances: shortest.len() as u64,
         shortest_quantiles_angstrom: quantiles(&shortest),
