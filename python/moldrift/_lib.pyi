@@ -298,6 +298,9 @@ class Rows:
     def stop(self, row: int, length: int) -> None:
         """Ends a row's text after so many tokens."""
 
+    def end_behind(self, last: list[int]) -> None:
+        """Lets advance end texts behind the first of these tokens."""
+
     def text(self, row: int) -> list[int]:
         """The tokens of a row."""
 

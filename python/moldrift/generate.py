@@ -98,7 +98,8 @@ def constrained_generate(
     _check(model, generation_config, processors)
     inputs = loop_inputs.read(model, input_ids, model_kwargs)
     loop = _Loop(model, input_ids, lp, processors, generation_config, legal_head, inputs)
-    loop.criteria, loop.other_ends = _criteria_of(stopping_criteria, lp.source.eos)
+    loop.criteria, ends = _criteria_of(stopping_criteria)
+    lp.rows.end_behind(sorted(ends - {lp.source.eos}))
     texts = loop.run()
     return _result(input_ids, texts, generation_config, lp.source.eos)
 
@@ -132,16 +133,16 @@ def _check(model: Any, config: Any, processors: list[Any]) -> None:
             raise refused(name)
 
 
-def _criteria_of(criteria: Any, eos: int) -> tuple[list[Any], frozenset[int]]:
+def _criteria_of(criteria: Any) -> tuple[list[Any], set[int]]:
     """The stopping criteria except for length and end of text, which the loop handles itself; and the ids that end a text
-    for ``generate`` and are not the automaton's own end."""
+    for ``generate``."""
     others, ends = [], set()
     for one in criteria or ():
         if type(one).__name__ == "EosTokenCriteria":
             ends.update(one.eos_token_id.tolist())
         elif type(one).__name__ != "MaxLengthCriteria":
             others.append(one)
-    return others, frozenset(ends - {eos})
+    return others, ends
 
 
 class _Loop:
@@ -184,7 +185,6 @@ class _Loop:
         if loop_inputs.takes(read_by, "logits_to_keep"):
             self.constant["logits_to_keep"] = 1
         self.criteria: list[Any] = []
-        self.other_ends: frozenset[int] = frozenset()
 
     def run(self) -> list[list[int]]:
         """Decodes until all texts are finished, and returns them."""
@@ -202,7 +202,7 @@ class _Loop:
     def _advance(self, tokens: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Takes the chosen tokens and those that are forced after them; returns what the model has not read, as
         `Rows.advance`."""
-        if not (self.criteria or self.other_ends):
+        if not self.criteria:
             return self.rows.advance(tokens, self.most)
         known = {int(row): len(self.rows.text(row)) for row in self.rows.active()}
         found = self.rows.advance(tokens, self.most)
@@ -306,14 +306,12 @@ class _Loop:
         """Cuts a row's text behind the first token after ``known`` at which a criterion is met."""
         text = self.rows.text(row)
         for length in range(known + 1, len(text) + 1):
-            if text[length - 1] in self.other_ends or self._is_met(row, text[:length]):
+            if self._is_met(row, text[:length]):
                 self.rows.stop(row, length)
                 return
 
     def _is_met(self, row: int, text: list[int]) -> bool:
         """Whether a stopping criterion is met behind these tokens."""
-        if not self.criteria:
-            return False
         written = torch.tensor([text], dtype=torch.int64, device=self.device)
         ids = torch.cat([self.prompts[row : row + 1], written], 1)
         return any(bool(criterion(ids, None).any()) for criterion in self.criteria)

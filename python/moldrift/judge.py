@@ -276,18 +276,20 @@ def _of_array(smiles: str, array: Any) -> Floats:
         raise DriftError(f"references of {smiles}: no array of numbers: {error}") from None
     if values.ndim == 2:
         values = values[None]
-    flat = (
-        np.flatnonzero((values == values[:, :1]).all(axis=(1, 2)))
-        if values.ndim == 3 and values.shape[1] > 1
-        else []
-    )
-    if len(flat):
-        problem = f"references of {smiles}: all atoms of conformer {flat[0]} stand at one place"
-        raise DriftError(f"{problem}; embed the molecule, or leave it out")
     if values.ndim != 3 or values.shape[2] != 3:
         shape = "×".join(map(str, np.shape(array)))
         raise DriftError(f"references of {smiles}: shape {shape}; give [conformers, heavy atoms, 3]")
-    return np.ascontiguousarray(values)
+    return _with_extent(smiles, values)
+
+
+def _with_extent(smiles: str, positions: Any) -> Floats:
+    """Conformers ``[conformers, heavy atoms, 3]``. Those whose atoms all stand at one place are refused: nobody set them."""
+    values = np.ascontiguousarray(positions, dtype=np.float64)
+    empty = np.flatnonzero((values == values[:, :1]).all(axis=(1, 2)))
+    if values.shape[1] > 1 and len(empty):
+        problem = f"references of {smiles}: all atoms of conformer {empty[0]} stand at one place"
+        raise DriftError(f"{problem}; embed the molecule, or leave it out")
+    return values
 
 
 def _of_rdkit(smiles: str, molecule: Any) -> tuple[str, Floats]:
@@ -307,7 +309,7 @@ def _of_rdkit(smiles: str, molecule: Any) -> tuple[str, Floats]:
     positions = [conformer.GetPositions()[order] for conformer in bare.GetConformers()]
     if not positions:
         raise DriftError(f"references of {smiles}: a molecule without a conformer; embed it, or leave it out")
-    return written, np.ascontiguousarray(positions, dtype=np.float64)
+    return written, _with_extent(smiles, positions)
 
 
 def read_matrix(path: str | os.PathLike[str]) -> dict[str, Floats]:

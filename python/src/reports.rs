@@ -227,7 +227,7 @@ pub(crate) fn audit(
         let files = files.reads_models(options.tokenizer.as_ref().and_then(TokenizerOption::path));
         let files = files.writes("verdicts", verdicts.as_deref())?.writes("matrix", matrix.as_deref())?;
         files.check()?;
-        matrix.as_deref().map(|path| MatrixFormat::from_name(&path.to_string_lossy())).transpose()?;
+        matrix.as_deref().map(MatrixFormat::from_path).transpose()?;
         let request = AuditRequest {
             files: options.files,
             rows: picked(&options.rows)?,

@@ -38,6 +38,8 @@ pub(crate) struct Rows {
     pub(crate) size: usize,
     /// The tokens that may follow a finished text: end tokens and padding.
     fillers: Vec<i64>,
+    /// Tokens of texts behind which [`Rows::advance`] ends them.
+    last: Vec<i64>,
     pub(crate) rows: Vec<Row>,
     /// The rows that have logits, in their order: all rows, or only the unfinished ones.
     pub(crate) active: Vec<usize>,
@@ -72,6 +74,12 @@ impl Row {
     /// Returns why no token is allowed any more, if so.
     pub(crate) fn problem(&self) -> Option<&str> {
         self.place.problem()
+    }
+
+    /// Ends the text after `length` tokens.
+    fn stop(&mut self, length: usize) {
+        self.written.truncate(length);
+        self.stopped = Some(self.written.len());
     }
 
     /// Takes the tokens after the known ones.
@@ -229,6 +237,7 @@ impl Rows {
             size: tokenizer.rows() as usize,
             tokenizer,
             fillers,
+            last: Vec::new(),
             rows: Vec::new(),
             active: Vec::new(),
             sampler,
@@ -374,9 +383,12 @@ impl Rows {
 
     /// Ends a row's text after `length` tokens; what is behind them is dropped.
     fn stop(&mut self, row: usize, length: usize) {
-        let text = &mut self.rows[row];
-        text.written.truncate(length);
-        text.stopped = Some(text.written.len());
+        self.rows[row].stop(length);
+    }
+
+    /// Lets [`Rows::advance`] end texts behind the first of these tokens.
+    fn end_behind(&mut self, last: Vec<i64>) {
+        self.last = last;
     }
 
     /// Returns the tokens of a row, including the end token.
@@ -404,8 +416,11 @@ impl Rows {
             let run: Vec<i64> = run.into_iter().take(room).map(i64::from).collect();
             row.take(&run, constraint, &[])?;
         }
+        if let Some(at) = row.written[from..].iter().position(|token| self.last.contains(token)) {
+            row.stop(from + at + 1);
+        }
         if !row.is_over() && row.written.len() >= most {
-            row.stopped = Some(row.written.len());
+            row.stop(most);
         }
         Ok(if row.is_over() { Vec::new() } else { row.written[from..].to_vec() })
     }

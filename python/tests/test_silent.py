@@ -353,3 +353,13 @@ def test_drop_ins_see_another_end_of_text() -> None:
         tokenizer.eos_token = end
         ends.append(build_precomputed_template("CO", tokenizer).molecules.source.eos)
     assert ends == [tokenizer.convert_tokens_to_ids(one) for one in ("<|endoftext|>", "<|im_end|>")]
+
+
+def test_conformers_of_rdkit_without_extent_are_no_references() -> None:
+    chem = pytest.importorskip("rdkit.Chem.AllChem")
+    molecule = chem.MolFromSmiles("CO")
+    conformer = chem.Conformer(molecule.GetNumAtoms())
+    conformer.Set3D(True)
+    molecule.AddConformer(conformer)
+    with pytest.raises(moldrift.DriftError, match="all atoms of conformer 0 stand at one place"):
+        moldrift.Judge({"CO": molecule})

@@ -186,7 +186,7 @@ impl TextFiles {
             .writes("--summary", self.summary.as_deref())?
             .check()?;
         self.molecules.as_deref().map(LinesFormat::from_path).transpose()?;
-        self.matrix.as_deref().map(|path| MatrixFormat::from_name(&path.to_string_lossy())).transpose()?;
+        self.matrix.as_deref().map(MatrixFormat::from_path).transpose()?;
         Ok(())
     }
 

@@ -70,7 +70,7 @@ impl Targets {
             .writes("--energy-cache", self.cache.as_deref())?;
         files.writes("--molecules", not_stdout(self.molecules.as_deref()))?.check()?;
         self.molecules.as_deref().map(LinesFormat::from_path).transpose()?;
-        self.matrix.as_deref().map(|path| MatrixFormat::from_name(&path.to_string_lossy())).transpose()?;
+        self.matrix.as_deref().map(MatrixFormat::from_path).transpose()?;
         Ok(())
     }
 

@@ -22,11 +22,7 @@ impl Comparison<'_> {
     /// Returns the least and the largest number of items that the text may list.
     fn allowed(&self) -> [u32; 2] {
         let known = &self.bound.items[self.items];
-        match (self.stated, &known.arrangement) {
-            (Some(count), Arrangement::Number { .. }) => [count; 2],
-            (Some(times), _) => [known.range()[0] / known.times()[0].max(1) * times; 2],
-            (None, _) => known.range(),
-        }
+        self.stated.map_or_else(|| known.range(), |times| [known.unit() * times; 2])
     }
 
     /// Returns what is wrong with the items of the text, if its skeleton lists them.
@@ -44,11 +40,7 @@ impl Comparison<'_> {
         // Items without words can only differ in their number.
         if known.words.is_empty() || !bound.skeleton.writes_words(*items) {
             // A formula comes in whole multiples.
-            let unit = match &known.arrangement {
-                Arrangement::Composition { counts, .. } => counts.iter().sum(),
-                _ => 1,
-            };
-            let is_allowed = (least..=most).contains(&count) && count.is_multiple_of(unit);
+            let is_allowed = (least..=most).contains(&count) && count.is_multiple_of(known.unit());
             return (!is_allowed).then_some(count_fault);
         }
         if count == 0 {

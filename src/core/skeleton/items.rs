@@ -113,15 +113,18 @@ impl Items {
         }
     }
 
+    /// Returns the number of items of each of the [`Items::multiples`]: those of the list or of the formula; 1 without words.
+    pub(crate) fn unit(&self) -> u32 {
+        match &self.arrangement {
+            Arrangement::Number { .. } => 1,
+            Arrangement::Sequence(sequence) => sequence.len() as u32,
+            Arrangement::Composition { counts, .. } => counts.iter().sum(),
+        }
+    }
+
     /// Returns the least and the largest number of items.
     pub fn range(&self) -> [u32; 2] {
-        match &self.arrangement {
-            Arrangement::Number { least, most } => [*least, *most],
-            Arrangement::Sequence(sequence) => [sequence.len() as u32; 2],
-            Arrangement::Composition { counts, times, .. } => {
-                times.map(|times| times * counts.iter().sum::<u32>())
-            }
-        }
+        self.multiples().map(|times| times * self.unit())
     }
 
     /// Returns the least and the largest multiple of the items, or the least and the largest number of items without words.

@@ -50,8 +50,9 @@ pub fn ends_of_text(
     if ends.is_empty() {
         ends = configured.map_or_else(|| ends_in_file(folder, CONFIG), |ids| Ok(ids.to_vec()))?;
     }
+    let settings = settings(folder.clone())?;
     if ends.is_empty() {
-        ends.extend(tokenizer.likely_end(settings(folder.clone())?.as_ref()).map(|end| end.id));
+        ends.extend(tokenizer.likely_end(settings.as_ref()).map(|end| end.id));
     }
     let vocabulary = tokenizer.vocabulary();
     if let Some(id) = ends.iter().find(|id| !vocabulary.values().any(|known| known == *id)) {
@@ -59,9 +60,8 @@ pub fn ends_of_text(
         return Err(Error::input(folder.path().display(), problem, "give the tokenizer of this model"));
     }
     // The order of the ids says nothing: models learn the one that their tokenizer names.
-    let settings = settings(folder.clone())?;
-    let named = settings.as_ref().and_then(|settings| tokenizer.named(special_token(settings, "eos_token")?));
-    if let Some(at) = named.and_then(|end| ends.iter().position(|id| *id == end.id)) {
+    let own = tokenizer.stated_end(settings.as_ref());
+    if let Some(at) = own.and_then(|own| ends.iter().position(|id| *id == own.id)) {
         ends[..=at].rotate_right(1);
     }
     Ok(ends)
@@ -149,8 +149,12 @@ impl Tokenizer {
 
     /// Returns the end-of-text token that the config names, if it is a token; else a token with a usual name, if there is one.
     pub fn likely_end(&self, config: Option<&Value>) -> Option<NamedToken> {
-        let said = config.and_then(|config| special_token(config, "eos_token"));
-        said.and_then(|text| self.named(text)).or_else(|| self.usual_end())
+        self.stated_end(config).or_else(|| self.usual_end())
+    }
+
+    /// Returns the end-of-text token that the config names, if it is a token.
+    fn stated_end(&self, config: Option<&Value>) -> Option<NamedToken> {
+        self.named(special_token(config?, "eos_token")?)
     }
 
     /// Returns the beginning-of-text token that the config names, if it is a token.

@@ -44,7 +44,7 @@ pub(super) struct Weights {
     source: Source,
     /// The files that were read.
     files: Vec<InputHash>,
-    /// The embedding, once it was taken from files.
+    /// The embedding, once it was taken from files that also have an LM head.
     embedding: Option<Tensor>,
     device: Device,
     dtype: DType,
@@ -123,7 +123,7 @@ impl Weights {
                 format!("`{name}` is {:?} in the weights and {shape:?} by config.json", tensor.dims());
             return Err(Error::input(self.place.display(), problem, "they belong to two models"));
         }
-        if name == EMBEDDING {
+        if name == EMBEDDING && tensors.contains_key(HEAD) {
             self.embedding = Some(tensor.clone());
         }
         Ok(tensor)

@@ -211,26 +211,16 @@ impl Count {
                 times.any(|times| counts.iter().zip(&self.written).all(|(count, n)| count * times == *n))
             }
             // Without words, too, a formula comes in whole multiples.
-            Arrangement::Composition { counts, .. } => {
-                self.is_in_range(items) && self.begun.is_multiple_of(counts.iter().sum())
+            _ => {
+                let [least, most] = self.range(items);
+                (least..=most).contains(&self.begun) && self.begun.is_multiple_of(items.unit())
             }
-            _ => self.is_in_range(items),
         }
-    }
-
-    fn is_in_range(&self, items: &Items) -> bool {
-        (self.range(items)[0]..=self.range(items)[1]).contains(&self.begun)
     }
 
     /// Returns the least and the largest number of items.
     fn range(&self, items: &Items) -> [u32; 2] {
-        match &items.arrangement {
-            Arrangement::Sequence(sequence) => [sequence.len() as u32; 2],
-            Arrangement::Composition { counts, .. } => {
-                self.times.map(|times| times * counts.iter().sum::<u32>())
-            }
-            Arrangement::Number { .. } => self.times,
-        }
+        self.times.map(|times| times * items.unit())
     }
 
     /// Returns the words that the next item may have, before it was given one.

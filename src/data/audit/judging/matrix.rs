@@ -76,11 +76,14 @@ impl MatrixFormat {
     ///
     /// # Errors
     /// If it asks for none.
-    pub fn from_name(name: &str) -> Result<Self> {
-        match name.rsplit_once('.') {
-            Some((_, "npz")) => Ok(MatrixFormat::Npz),
-            Some((_, "pickle" | "pkl")) => Ok(MatrixFormat::Pickle),
-            _ => Err(Error::input(name, "is no name of a matrix", "give one that ends in .npz or .pickle")),
+    pub fn from_path(path: &Path) -> Result<Self> {
+        match path.extension().and_then(|end| end.to_str()) {
+            Some("npz") => Ok(MatrixFormat::Npz),
+            Some("pickle" | "pkl") => Ok(MatrixFormat::Pickle),
+            _ => {
+                let remedy = "give one that ends in .npz or .pickle";
+                Err(Error::input(path.display(), "is no name of a matrix", remedy))
+            }
         }
     }
 }
@@ -91,7 +94,7 @@ impl RmsdMatrix<'_> {
     /// # Errors
     /// If writing fails, the name implies no format, or there are more pairs than an archive can hold.
     pub fn write(&self, name: &str, put: &mut PutBytes<'_>) -> Result<()> {
-        match MatrixFormat::from_name(name)? {
+        match MatrixFormat::from_path(name.as_ref())? {
             MatrixFormat::Npz => self.npz(name, put),
             MatrixFormat::Pickle => self.pickle(put),
         }
