@@ -87,3 +87,128 @@ fn cells_without_volume_are_counted_where_no_cell_has_one() {
         "{row}"
     );
 }
+
+/// A skeleton with items `a` from the list `w`, a digit `x` and a code `c` of two characters.
+fn listed(text: &Value) -> Value {
+    json!({
+        "schema": "drift.skeleton/1",
+        "name": "listed",
+        "slots": {
+            "x": {"kind": "integer", "low": 0, "high": 9},
+            "c": {"kind": "codes", "alphabet": "0123456789ab", "width": 2},
+        },
+        "items": {"a": {"from": "list", "field": "w"}},
+        "text": text,
+    })
+}
+
+/// Removes the slots that stand nowhere, which are refused.
+fn used(mut skeleton: Value) -> Value {
+    let text = skeleton["text"].to_string();
+    skeleton["slots"].as_object_mut().unwrap().retain(|name, _| text.contains(&format!("{{{name}}}")));
+    skeleton
+}
+
+#[test]
+fn texts_end_where_the_skeleton_says() {
+    for (text, prompt, texts, expected) in [
+        // A word is the last of a text.
+        (
+            json!([{"each": "a", "text": "{a}", "between": " "}]),
+            json!(["N", "Na"]),
+            &["N Na", "N Na\n", "N N", "N", "N C"][..],
+            &[true, false, false, false, false][..],
+        ),
+        // Slots of fixed widths stand one behind another over the ends of items.
+        (
+            json!([{"each": "a", "text": "{c}{c}"}]),
+            json!(["N", "O"]),
+            &["01ab0b22", "01ab0b2", "01ab0bx2"],
+            &[true, false, false],
+        ),
+        (
+            json!(["{c}", {"each": "a", "text": ";{c}"}, "{c}"]),
+            json!(["N", "O"]),
+            &["01;01;0a0b", "01;01;0a"],
+            &[true, false],
+        ),
+        // What follows the loop is the beginning of what stands between its items.
+        (
+            json!([{"each": "a", "text": "{a} {x}", "between": "\n\n"}, "\nend"]),
+            json!(["N", "O"]),
+            &["N 1\n\nO 2\nend", "N 1\nend", "N 1\n\nO 2\n\nend"],
+            &[true, false, false],
+        ),
+        // Words hold the text that follows words.
+        (
+            json!([{"each": "a", "text": "{a}({x})"}]),
+            json!(["C(=O)O", "N", "C"]),
+            &["C(=O)O(1)N(2)C(3)", "C(=O)(1)N(2)C(3)", "C(=O)O(1)N(2)C(=O"],
+            &[true, false, false],
+        ),
+        (
+            json!([{"each": "a", "text": "{a}: {x}\n"}]),
+            json!(["A:B", "N"]),
+            &["A:B: 1\nN: 2\n", "N: 1\nA:B: 2\n"],
+            &[true, false],
+        ),
+    ] {
+        let mut skeleton = used(listed(&text));
+        for order in ["given", "any"] {
+            skeleton["items"]["a"]["order"] = json!(order);
+            let found = passed(&skeleton, &json!({"prompt": "p", "w": prompt}), texts);
+            let expected: Vec<bool> = expected
+                .iter()
+                .zip(texts)
+                .map(|(one, text)| *one || (order == "any" && text.starts_with("N: ")))
+                .collect();
+            assert_eq!(found, expected, "{order} {text}");
+        }
+    }
+}
+
+#[test]
+fn skeletons_whose_texts_cannot_be_read_back_are_refused() {
+    let count = |least: u32| json!({"a": [{"from": "between", "least": least, "most": 12}]});
+    let wall = json!([{"each": "a", "text": "wall {x}", "between": "\n"}, "wall height {x}"]);
+    let comma = json!([{"each": "a", "text": "{x}", "between": ","}, "{x};"]);
+    let twice = json!([{"each": "a", "text": "{x};"}, "\n", {"each": "a", "text": "{x},"}]);
+    let folder = Folder::new();
+    folder.file("texts.jsonl", "{\"prompt\": \"p\", \"text\": \"1\"}\n");
+    let line = "audit texts.jsonl --skeleton skeleton.json --prompts prompts.jsonl";
+    for (mut skeleton, field, part) in [
+        (digits(&count(0), &comma), "", "an item begins like what follows"),
+        (digits(&count(1), &twice), "", "it has two loops over `a`"),
+        (
+            digits(&count(1), &json!(["{a.count}{x}", {"each": "a", "text": ";{x}"}])),
+            "",
+            "stated of `a` could go on",
+        ),
+        (digits(&json!({}), &json!(["a\n", "b{x}"])), "", "`text` has `marker` itself in `a\\nb`"),
+        (digits(&json!({}), &json!(["{f}:{x}"])), "-a\nb-", "`text` has `marker` itself in `-a\\nb-:`"),
+    ] {
+        if part.contains("marker") {
+            skeleton["marker"] = json!("a\nb");
+        }
+        if !field.is_empty() {
+            skeleton["fields"] = json!(["f"]);
+        }
+        folder.file("skeleton.json", skeleton.to_string());
+        folder.file("prompts.jsonl", format!("{}\n", json!({"prompt": "p", "f": field})));
+        folder.line(line).refused_for(part);
+    }
+    // An item begins otherwise than what follows, so that there may be none.
+    let found =
+        passed(&digits(&count(0), &wall), &json!({"prompt": "p"}), &["wall height 3", "wall 1wall height 3"]);
+    assert_eq!(found, [true, true]);
+}
+
+#[test]
+fn grammars_that_llguidance_does_not_take_are_refused() {
+    let folder = Folder::new();
+    folder.file("prompts.jsonl", "{\"smiles\": \"CN\"}\n");
+    let line =
+        "export-grammar --tokenizer qwen-like --skeleton 3dsmiles-base62 --prompts prompts.jsonl -o g.jsonl";
+    folder.line(&format!("{line} --format lark")).refused_for("give ebnf, for XGrammar");
+    folder.line(&format!("{line} --format ebnf")).done();
+}

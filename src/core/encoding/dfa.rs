@@ -128,6 +128,28 @@ impl Dfa {
         (0..self.len()).flat_map(|state| self.bytes(state as DfaState)).collect()
     }
 
+    /// Returns the characters of its texts.
+    pub(crate) fn characters(&self) -> BTreeSet<char> {
+        let mut all = BTreeSet::new();
+        for state in 0..self.len() as DfaState {
+            let mut begun: Vec<(Vec<u8>, DfaState)> = vec![(Vec::new(), state)];
+            while let Some((bytes, at)) = begun.pop() {
+                for byte in self.bytes(at) {
+                    let longer = [&bytes[..], &[byte]].concat();
+                    match (std::str::from_utf8(&longer), self.next(at, byte)) {
+                        (Ok(text), _) => all.extend(text.chars()),
+                        // A character has four bytes at most, and none begins within another.
+                        (Err(_), Some(next)) if longer.len() < 4 && longer[0] >= 0xC0 => {
+                            begun.push((longer, next))
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        all
+    }
+
     /// Returns the bytes with which strings may end.
     pub(crate) fn last_bytes(&self) -> BTreeSet<u8> {
         let states = 0..self.len() as DfaState;

@@ -40,35 +40,57 @@ pub(super) fn check(skeleton: &Skeleton) -> Result<(), String> {
             return Err(format!("geometry: slot `{}` holds no numbers", skeleton.slots[slot].name));
         }
     }
-    if let Some(text) = skeleton.marker.as_deref().and_then(|marker| text_with(skeleton, marker)) {
-        let problem = format!("`text` has `marker` itself in `{}`", text.escape_debug());
-        return Err(format!("{problem}, so no text could have it once"));
+    check_marker(skeleton, None)?;
+    let loops = skeleton.loops().map(|each| each.items);
+    if let Some(items) =
+        (0..skeleton.items.len()).find(|items| loops.clone().filter(|own| own == items).count() > 1)
+    {
+        return Err(format!("it has two loops over `{}`", skeleton.items[items].0));
     }
     Borders { skeleton, items: None }.check(&skeleton.parts, &ends(skeleton))
 }
 
-/// Refuses a prompt whose texts cannot be read back: its words may begin otherwise than those of formulas do, with capital letters.
+/// Refuses a prompt whose texts cannot be read back: its words may begin otherwise than those of formulas do, with capital letters, and
+/// its fields may have the marker.
 ///
 /// # Errors
 /// A sentence that names the place.
-pub(super) fn check_prompt(skeleton: &Skeleton, items: &[Items]) -> Result<(), String> {
+pub(super) fn check_prompt(skeleton: &Skeleton, items: &[Items], fields: &[String]) -> Result<(), String> {
+    check_marker(skeleton, Some(fields))?;
     let borders = Borders { skeleton, items: Some(items) };
     let begins_alike =
         (0..items.len()).all(|at| skeleton.are_pieces(at) || borders.initials(at).is_subset(&capitals()));
     if begins_alike { Ok(()) } else { borders.check(&skeleton.parts, &ends(skeleton)) }
 }
 
-/// Returns a fixed text that holds the marker.
-fn text_with<'s>(skeleton: &'s Skeleton, marker: &str) -> Option<&'s str> {
-    let loops =
-        skeleton.parts.iter().filter_map(|part| if let Part::Each(each) = part { Some(each) } else { None });
-    let inside = loops.clone().flat_map(|each| &each.parts);
-    let texts = skeleton.parts.iter().chain(inside).filter_map(|part| match part {
-        Part::Text(text) => Some(&**text),
-        _ => None,
-    });
-    let others = loops.map(|each| &*each.between).chain(skeleton.ends.iter().map(String::as_str));
-    texts.chain(others).find(|text| text.contains(marker))
+/// Refuses a skeleton whose fixed texts have the marker, with the fields of a prompt where they are known.
+fn check_marker(skeleton: &Skeleton, fields: Option<&[String]>) -> Result<(), String> {
+    let Some(marker) = &skeleton.marker else { return Ok(()) };
+    let whole = fixed_text(&skeleton.parts, fields);
+    let texts = skeleton.ends.iter().map(|end| format!("{whole}{end}"));
+    let Some(text) = texts.into_iter().find(|text| text.contains(&**marker)) else { return Ok(()) };
+    let line = text.split(NOT_FIXED).find(|text| text.contains(&**marker)).unwrap_or_default();
+    Err(format!("`text` has `marker` itself in `{}`, so no text could have it once", line.escape_debug()))
+}
+
+/// Stands in [`fixed_text`] for what is not fixed. No marker has it.
+const NOT_FIXED: char = '\0';
+
+/// Returns the fixed text of parts, each loop with two items.
+fn fixed_text(parts: &[Part], fields: Option<&[String]>) -> String {
+    parts.iter().map(|part| fixed_text_of(part, fields)).collect()
+}
+
+fn fixed_text_of(part: &Part, fields: Option<&[String]>) -> String {
+    match part {
+        Part::Text(text) => text.to_string(),
+        Part::Field(field) => fields.map_or_else(|| NOT_FIXED.to_string(), |fields| fields[*field].clone()),
+        Part::Each(each) => {
+            let item = fixed_text(&each.parts, fields);
+            format!("{item}{}{item}", each.between)
+        }
+        Part::Slot(_) | Part::Item { .. } => NOT_FIXED.to_string(),
+    }
 }
 
 /// Returns the ends of a text.
@@ -120,6 +142,15 @@ impl Borders<'_> {
                     let name = &skeleton.items[*items].0;
                     return Err(format!("`{{{name}.rest}}`: only the pieces of a SMILES have a rest"));
                 }
+                Part::Item { text: ItemText::Rest | ItemText::Word | ItemText::Index(_), .. } => {}
+                Part::Item { items, .. }
+                    if behind.iter().any(|lead| lead.firsts().iter().any(u8::is_ascii_digit)) =>
+                {
+                    let name = &skeleton.items[*items].0;
+                    let problem =
+                        format!("what is stated of `{name}` could go on with the digit that follows it");
+                    return Err(format!("{problem}; put a text between them"));
+                }
                 Part::Each(each) => self.check_loop(each, &behind)?,
                 _ => {}
             }
@@ -132,23 +163,21 @@ impl Borders<'_> {
         let skeleton = self.skeleton;
         let first = self.leads(&each.parts, &[]);
         let again = if each.between.is_empty() {
-            first
+            first.clone()
         } else {
             let bytes = first_bytes(&first);
             vec![Lead::Text(each.between.clone(), bytes)]
         };
+        let name = &skeleton.items[each.items].0;
         // The number of pieces is known before they are read.
-        for one in again.iter().filter(|_| !skeleton.are_pieces(each.items)) {
-            for other in behind {
-                if one.may_begin_like(other) {
-                    let name = &skeleton.items[each.items].0;
-                    let problem =
-                        format!("after an item of `{name}`, another item and what follows begin alike");
-                    return Err(format!(
-                        "{problem}; end each item with another text than the one behind the last"
-                    ));
-                }
-            }
+        let is_open = !skeleton.are_pieces(each.items);
+        if is_open && begin_alike(&again, behind) {
+            let problem = format!("after an item of `{name}`, another item and what follows begin alike");
+            return Err(format!("{problem}; end each item with another text than the one behind the last"));
+        }
+        if is_open && skeleton.may_be_empty(each.items) && begin_alike(&first, behind) {
+            let problem = format!("there may be no item of `{name}`, and an item begins like what follows");
+            return Err(format!("{problem}; begin the items with another text"));
         }
         let inside: Vec<Lead> = again.into_iter().chain(behind.iter().cloned()).collect();
         self.check(&each.parts, &inside)
@@ -200,6 +229,11 @@ impl Borders<'_> {
     }
 }
 
+/// Returns whether a text may begin in one of each of these ways.
+fn begin_alike(some: &[Lead], others: &[Lead]) -> bool {
+    some.iter().any(|one| others.iter().any(|other| one.may_begin_like(other)))
+}
+
 /// Returns the bytes with which words begin.
 fn initials<'w>(words: impl IntoIterator<Item = &'w Box<str>>) -> BTreeSet<u8> {
     words.into_iter().filter_map(|word| word.bytes().next()).collect()
@@ -214,13 +248,7 @@ fn check_slot(skeleton: &Skeleton, slot: usize, behind: &[Lead]) -> Result<(), S
     let slot = &skeleton.slots[slot];
     let continuations = slot.continuations();
     for lead in behind {
-        let first = match lead {
-            Lead::End(text) | Lead::Text(text, _) => text.bytes().next().into_iter().collect(),
-            Lead::Bytes(bytes) => bytes.clone(),
-            Lead::Words(words) => initials(words),
-            Lead::Unknown => (0..=255).collect(),
-        };
-        if let Some(byte) = first.intersection(&continuations).next() {
+        if let Some(byte) = lead.firsts().intersection(&continuations).next() {
             let byte = char::from(*byte).escape_default();
             let problem = format!("slot `{}` could go on with the `{byte}` that follows it", slot.name);
             return Err(format!("{problem}; put a text between them, or give it a fixed width"));
@@ -244,6 +272,27 @@ fn first_bytes(leads: &[Lead]) -> Option<BTreeSet<u8>> {
 }
 
 impl Lead {
+    /// Returns the bytes with which a text may go on.
+    fn firsts(&self) -> BTreeSet<u8> {
+        match self {
+            Lead::End(text) | Lead::Text(text, _) => text.bytes().next().into_iter().collect(),
+            Lead::Bytes(bytes) => bytes.clone(),
+            Lead::Words(words) => initials(words),
+            Lead::Unknown => (0..=255).collect(),
+        }
+    }
+
+    /// Returns whether a text begins in this way, and goes on behind it as it must.
+    pub(super) fn goes_on(&self, text: &str) -> bool {
+        let behind = |lead: &str| text.as_bytes().get(lead.len());
+        match self {
+            Lead::Text(lead, Some(bytes)) => {
+                self.begins(text) && behind(lead).is_none_or(|byte| bytes.contains(byte))
+            }
+            _ => self.begins(text),
+        }
+    }
+
     /// Returns whether a text begins in this way.
     pub(super) fn begins(&self, text: &str) -> bool {
         match self {

@@ -100,6 +100,11 @@ impl Items {
         }
     }
 
+    /// Returns whether it is one of the words.
+    pub(super) fn has_word(&self, word: &str) -> bool {
+        self.words.iter().any(|known| **known == *word)
+    }
+
     /// Returns the number of each word, in a text with the least multiple of one; empty without words.
     pub fn counts(&self) -> Vec<u32> {
         match &self.arrangement {

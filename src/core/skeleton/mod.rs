@@ -7,7 +7,7 @@
 //! - [`Skeleton::parse`] in `file` reads a file. `template` has the parts of a text, and `borders` refuses skeletons whose texts could
 //!   not be read back.
 //! - [`Skeleton::bind`] combines a skeleton with the data of a [`prompt`], and refuses those that `borders` refuses. `items` are what a text repeats.
-//! - [`Bound::read`] in `read` reads a text: its values, or what is wrong and where ([`reading`]). `compare` compares its items with the prompt's.
+//! - [`Bound::read`] in `read` reads a text: its values, or what is wrong and where ([`reading`]), with those of items in `words`. `compare` compares its items with the prompt's.
 //! - [`Skeleton::alternatives`] writes slots otherwise, to compare what they take. [`Skeleton::number_places`] has what stands around numbers.
 
 mod alternatives;
@@ -23,6 +23,7 @@ pub mod reading;
 pub mod slot;
 mod slot_file;
 pub mod template;
+mod words;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -134,8 +135,7 @@ impl Skeleton {
 
     /// Returns the ASCII characters of its fixed texts and of its slots.
     pub(crate) fn characters(&self) -> BTreeSet<char> {
-        let loops =
-            self.parts.iter().filter_map(|part| if let Part::Each(each) = part { Some(each) } else { None });
+        let loops = self.loops();
         let inner = loops.clone().flat_map(|each| &each.parts);
         let fixed = self.parts.iter().chain(inner);
         let fixed = fixed.filter_map(|part| if let Part::Text(text) = part { Some(&**text) } else { None });
@@ -143,6 +143,10 @@ impl Skeleton {
         let texts = fixed.chain(ends).chain(loops.map(|each| &*each.between));
         let slots = self.slots.iter().flat_map(|slot| slot.dfa().alphabet()).map(char::from);
         texts.flat_map(str::chars).chain(slots).filter(char::is_ascii).collect()
+    }
+
+    fn loops(&self) -> impl Iterator<Item = &Repetition> + Clone {
+        self.parts.iter().filter_map(|part| if let Part::Each(each) = part { Some(each) } else { None })
     }
 
     fn has(&self, is: impl Fn(&Part) -> bool + Copy) -> bool {
@@ -153,7 +157,7 @@ impl Skeleton {
 
     /// Returns whether the text has a loop over these items.
     pub(crate) fn loops_over(&self, items: usize) -> bool {
-        self.has(|part| matches!(part, Part::Each(each) if each.items == items))
+        self.loops().any(|each| each.items == items)
     }
 
     /// Returns whether the text writes the words of these items.

@@ -160,10 +160,6 @@ impl Skeleton {
             }
             items.push(bound);
         }
-        borders::check_prompt(self, &items).map_err(|problem| {
-            let remedy = "give other words, or end each item with another text than the one behind the last";
-            Error::input(place, problem, remedy)
-        })?;
         let mut fields = Vec::with_capacity(self.fields.len());
         for name in &self.fields {
             fields.push(match data.get(name) {
@@ -175,6 +171,10 @@ impl Skeleton {
                 }
             });
         }
+        borders::check_prompt(self, &items, &fields).map_err(|problem| {
+            let remedy = "give other words, or end each item with another text than the one behind the last";
+            Error::input(place, problem, remedy)
+        })?;
         let prompt = self.prompt.as_deref().map(|parts| filled(parts, &fields));
         Ok(Bound { skeleton: self, items, fields, prompt })
     }

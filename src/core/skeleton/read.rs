@@ -6,7 +6,6 @@
 
 use super::borders::{Borders, Lead, ends};
 use super::compare::Comparison;
-use super::items::Arrangement;
 use super::prompt::Bound;
 use super::reading::{Fault, FaultKind, ReadItem, Reading};
 use super::slot::SlotFault;
@@ -15,7 +14,7 @@ use crate::error::excerpt;
 
 /// Why a part could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ReadFault {
+pub(super) enum ReadFault {
     /// The text ended.
     Cut,
     /// The text goes on in another way.
@@ -23,11 +22,11 @@ enum ReadFault {
 }
 
 /// Follows a text.
-struct Reader<'a> {
-    bound: &'a Bound<'a>,
+pub(super) struct Reader<'a> {
+    pub(super) bound: &'a Bound<'a>,
     text: &'a str,
-    at: usize,
-    out: Reading,
+    pub(super) at: usize,
+    pub(super) out: Reading,
     /// By items, the multiples of the composition that the text states before its loop, if it states one.
     stated: Vec<Option<u32>>,
     /// The items of the loop that is read.
@@ -87,7 +86,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn rest(&self) -> &'a str {
+    pub(super) fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
@@ -96,7 +95,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Counts a fault, and lists it if it is the first of its kind.
-    fn fault(&mut self, kind: FaultKind, at: usize, problem: String) {
+    pub(super) fn fault(&mut self, kind: FaultKind, at: usize, problem: String) {
         let count = self.out.counts.entry(kind).or_default();
         *count += 1;
         if *count == 1 {
@@ -168,16 +167,14 @@ impl<'a> Reader<'a> {
                 let (length, state) = definition.longest(self.rest().as_bytes());
                 let from = if definition.accepts(state) { length } else { 0 };
                 // Slots without text between them have fixed widths.
-                let until = match rest.first() {
-                    None | Some(Part::Text(_)) => Some(self.until(from, rest, after)),
-                    Some(_) => None,
+                let is_text = |lead: &Lead| matches!(lead, Lead::Text(..) | Lead::End(_));
+                let ends_with_text = match rest.first() {
+                    None => after.iter().all(is_text),
+                    Some(part) => matches!(part, Part::Text(_)),
                 };
-                self.slot(*slot, until)
+                self.slot(*slot, ends_with_text.then(|| self.until(from, rest, after)))
             }
-            Part::Item { items, text: ItemText::Word } => {
-                let until = self.until(0, rest, after);
-                self.word(*items, until)
-            }
+            Part::Item { items, text: ItemText::Word } => self.word(*items, rest, after),
             Part::Item { items, text: ItemText::Index(first) } => {
                 // The item itself has been pushed already.
                 let index = self.out.items[*items].len() as u32 - 1 + first;
@@ -196,7 +193,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads fixed text.
-    fn fixed(&mut self, text: &str) -> Result<(), ReadFault> {
+    pub(super) fn fixed(&mut self, text: &str) -> Result<(), ReadFault> {
         let rest = self.rest();
         if rest.starts_with(text) {
             self.at += text.len();
@@ -212,13 +209,13 @@ impl<'a> Reader<'a> {
         Err(ReadFault::Off)
     }
 
-    fn cut(&mut self, place: &str) -> ReadFault {
+    pub(super) fn cut(&mut self, place: &str) -> ReadFault {
         self.fault(FaultKind::Cut, self.text.len(), format!("the text ends {place}"));
         ReadFault::Cut
     }
 
     /// Returns the length of the text before the next fixed text, on this line; at least `from`.
-    fn until(&self, from: usize, rest: &[Part], after: &[Lead]) -> usize {
+    pub(super) fn until(&self, from: usize, rest: &[Part], after: &[Lead]) -> usize {
         let all = self.rest();
         let line = all[from..].split('\n').next().unwrap_or_default();
         let found = match rest.first() {
@@ -272,43 +269,6 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads the word of an item, which ends after `until` bytes.
-    fn word(&mut self, items: usize, until: usize) -> Result<(), ReadFault> {
-        let rest = self.rest();
-        if let Some(known) = self.out.items[items].last().filter(|item| !item.word.is_empty()) {
-            let word = known.word.clone();
-            return self.fixed(&word);
-        }
-        if let Some(piece) = self.piece(items) {
-            let written = self.fixed(piece);
-            self.out.items[items].last_mut().into_iter().for_each(|item| item.word = piece.to_owned());
-            return written;
-        }
-        if until == rest.len() && !rest.contains(char::is_whitespace) {
-            return Err(self.cut("within an item"));
-        }
-        let word = &rest[..until];
-        if word.is_empty() || word.contains(char::is_whitespace) {
-            let line = excerpt(rest.lines().next().unwrap_or_default().as_bytes());
-            self.fault(FaultKind::Format, self.at, format!("{line} begins with no word of an item"));
-            return Err(ReadFault::Off);
-        }
-        if let Some(item) = self.out.items[items].last_mut() {
-            item.word = word.to_owned();
-        }
-        self.at += until;
-        Ok(())
-    }
-
-    /// Returns the word of the item that is being read, if items are the pieces of a SMILES.
-    fn piece(&self, items: usize) -> Option<&'a str> {
-        let known = &self.bound.items[items];
-        let (Arrangement::Sequence(sequence), Some(_)) = (&known.arrangement, &known.rest) else {
-            return None;
-        };
-        Some(&known.words[*sequence.get(self.out.items[items].len() - 1)? as usize])
-    }
-
     /// Reads what a text states of its items before it lists them.
     fn stated(
         &mut self,
@@ -360,19 +320,24 @@ impl<'a> Reader<'a> {
 
     /// Reads the items of a loop, as many as there are. `after`: what follows the loop.
     fn each(&mut self, each: &Repetition, after: &[Lead]) -> Result<(), ReadFault> {
-        let mut inside = after.to_vec();
-        inside.extend(match &*each.between {
-            "" => self.borders().leads(&each.parts, after),
+        let first = self.borders().leads(&each.parts, after);
+        let again = match &*each.between {
+            "" => first.clone(),
             between => vec![Lead::Text(between.into(), None)],
-        });
+        };
+        let inside = [after, &again].concat();
         let mut result = Ok(());
-        while !self.is_behind(each, after) && result.is_ok() {
+        while result.is_ok() {
+            let is_first = self.out.items[each.items].is_empty();
+            if self.is_behind(each, after, if is_first { &first } else { &again }) {
+                break;
+            }
             let begun = self.at;
             let is_begun = |lead: &Lead| matches!(lead, Lead::Text(text, _) if text.starts_with(self.rest()));
-            if !self.out.items[each.items].is_empty() && after.iter().any(is_begun) {
+            if !is_first && after.iter().any(is_begun) {
                 return Err(self.cut("within the text behind its items"));
             }
-            if !self.out.items[each.items].is_empty() {
+            if !is_first {
                 result = self.fixed(&each.between);
             }
             if result.is_ok() {
@@ -389,8 +354,8 @@ impl<'a> Reader<'a> {
         result
     }
 
-    /// Returns whether the text goes on behind a loop, or ends.
-    fn is_behind(&self, each: &Repetition, after: &[Lead]) -> bool {
+    /// Returns whether the text goes on behind a loop, or ends, and not with another item.
+    fn is_behind(&self, each: &Repetition, after: &[Lead], item: &[Lead]) -> bool {
         let rest = self.rest();
         let known = &self.bound.items[each.items];
         if known.rest.is_some() {
@@ -398,9 +363,11 @@ impl<'a> Reader<'a> {
         }
         let is_first = self.out.items[each.items].is_empty();
         // A loop that must not be empty begins with an item, whatever follows it.
-        rest.is_empty()
-            || (!is_first || self.bound.skeleton.may_be_empty(each.items))
-                && after.iter().any(|lead| lead.begins(rest))
+        let may_end = !is_first || self.bound.skeleton.may_be_empty(each.items);
+        let is_item = || item.iter().any(|lead| lead.begins(rest));
+        // What follows may be the beginning of the text of an item: the characters behind it tell.
+        let ends = |lead: &Lead| lead.goes_on(rest) || lead.begins(rest) && !is_item();
+        rest.is_empty() || may_end && after.iter().any(ends)
     }
 }
 

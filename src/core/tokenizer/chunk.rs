@@ -35,7 +35,7 @@ impl Chunk {
     ///
     /// # Errors
     /// A sentence, if an added token may stand in it beside white space: such tokens are matched before the model runs. Or if a word of a
-    /// list of words may: it is cut otherwise than other texts of its shape.
+    /// list of words may: it is cut otherwise than other texts of its shape. Or if a token may be a part of a character.
     pub(crate) fn new(
         tokenizer: &Arc<Tokenizer>,
         spellings: &Arc<TokenSpellings>,
@@ -50,6 +50,11 @@ impl Chunk {
         if let Some(word) = undecided_word(tokenizer, spellings, &dfa) {
             let word = String::from_utf8_lossy(word);
             return Err(format!("its word `{}` may stand in a slot that has no words", word.escape_debug()));
+        }
+        if let Some(text) = split_character(tokenizer, spellings, &dfa) {
+            return Err(format!(
+                "its tokens are parts of the characters of `{text}`, which may stand in a slot"
+            ));
         }
         let explorer = Explorer::new(tokenizer.clone(), spellings.clone(), dfa, around);
         Ok(Chunk { states: ChunkStates::Explored(Box::new(Mutex::new(explorer))) })
@@ -139,4 +144,19 @@ fn added_in(spellings: &TokenSpellings, dfa: &Dfa) -> Option<String> {
 
 fn may_stand(added: &str) -> String {
     format!("its added token `{}` may stand in a slot", added.escape_debug())
+}
+
+/// Returns a character that may stand in texts, perhaps behind a space, and whose tokens are parts of characters. States are texts, so
+/// that none stands behind such a token.
+fn split_character(tokenizer: &Tokenizer, spellings: &TokenSpellings, dfa: &Dfa) -> Option<String> {
+    let is_split = |text: &String| {
+        let whole = |id: &u32| std::str::from_utf8(spellings.bytes(*id)).is_ok();
+        dfa.holds(text.as_bytes()) && tokenizer.ids(text).is_ok_and(|ids| !ids.iter().all(whole))
+    };
+    let texts = dfa
+        .characters()
+        .into_iter()
+        .filter(|c| !c.is_ascii())
+        .flat_map(|c| [format!("{c}"), format!(" {c}")]);
+    texts.into_iter().find(is_split)
 }

@@ -74,7 +74,7 @@ const MAX_NESTED: usize = 1_000;
 ///
 /// # Errors
 /// If the molecule has more than 1,000 blocks and the tokenizer isolates only some of them: its grammar would be nested too deep
-/// for engines. The JSON tables have no such limit.
+/// for engines. Or if it is larger than llguidance takes. The JSON tables have no such limits.
 pub fn grammar(molecule_automaton: &MoleculeAutomaton, format: GrammarFormat) -> Result<String> {
     let table = molecule_automaton.table();
     if format == GrammarFormat::Json {
@@ -89,8 +89,21 @@ pub fn grammar(molecule_automaton: &MoleculeAutomaton, format: GrammarFormat) ->
         let problem = format!("a grammar of {blocks} atoms would be nested too deep");
         return Err(Error::input("molecule", problem, "leave it out, or use the tables"));
     }
+    written("molecule", &rules, format)
+}
+
+/// The most sequences of symbols in the rules that llguidance (1.9) takes: each is a symbol of its own there, which has 16 bits.
+const MOST_SEQUENCES: usize = 65_000;
+
+/// Returns rules as text of a format; `of` is whose they are.
+fn written(of: &str, rules: &rules::Rules, format: GrammarFormat) -> Result<String> {
+    let sequences = rules.values().flatten().filter(|way| way.len() > 1).count();
+    if format == GrammarFormat::Lark && sequences > MOST_SEQUENCES {
+        let problem = format!("its grammar has {sequences} sequences, and llguidance takes {MOST_SEQUENCES}");
+        return Err(Error::input(of, problem, "give ebnf, for XGrammar"));
+    }
     let spelling = if format == GrammarFormat::Lark { write::LARK } else { write::EBNF };
-    Ok(write::written(&rules, &spelling))
+    Ok(write::written(rules, &spelling))
 }
 
 /// Returns the grammar of a skeleton's texts for a prompt as text of the format.
@@ -117,6 +130,5 @@ pub fn skeleton_grammar(constraint: &SkeletonConstraint, format: GrammarFormat) 
         return refuse("a grammar of over 1000 items would be nested too deep", "leave it out");
     }
     let rules = skeleton::rules(&constraint.graph()?)?;
-    let spelling = if format == GrammarFormat::Lark { write::LARK } else { write::EBNF };
-    Ok(write::written(&rules, &spelling))
+    written(constraint.name(), &rules, format)
 }

@@ -128,7 +128,7 @@ impl Program {
         slots: Arc<FollowedSlots>,
         adds_space: bool,
     ) -> Result<Self, String> {
-        let steps = steps(&skeleton, &slots.encoded)?;
+        let steps = steps(&skeleton, &slots.encoded);
         let is_empty = |step: &Step| matches!(step.node, Node::Field(field) if fields[field].is_empty());
         if steps.iter().any(is_empty) {
             return Err("a field that it writes is empty".to_owned());
@@ -268,7 +268,9 @@ impl Program {
                     (&at.counts[*items], &self.items[*items], self.writes_words[*items]);
                 let begun = count.may_begin(known, words).then(|| at.changed(*items, Count::begin));
                 let begun = begun.map(|begun| Spot { node: *body, ..begun });
-                let ended = count.may_end(known, words).then(|| Spot { node: *exit, ..at.clone() });
+                let ended =
+                    count.may_end(known, words).then(|| at.changed(*items, |count| count.finish(known)));
+                let ended = ended.map(|ended| Spot { node: *exit, ..ended });
                 begun.into_iter().chain(ended).collect()
             }
             Some(Node::Choice(nodes)) => {
@@ -354,7 +356,8 @@ impl Program {
             Some(Element::Slot(slot)) => {
                 let slot = self.slot(*slot);
                 let mut lasts = slot.last_bytes.iter();
-                slot.tokens.is_some() || lasts.all(|last| self.falls_apart_behind(*last, behind))
+                slot.tokens.is_some()
+                    || slot.ends_alike() && lasts.all(|last| self.falls_apart_behind(*last, behind))
             }
             None => true,
         }

@@ -2,8 +2,6 @@
 //!
 //! Items are counted and not enumerated: any order of a composition, times any number between two, needs one counter for each word.
 
-use std::collections::BTreeSet;
-
 use super::slots::EncodedSlots;
 use crate::skeleton::{Arrangement, ItemText, Items, Part, Repetition, Skeleton};
 
@@ -34,12 +32,8 @@ pub(super) struct Step {
 }
 
 /// Returns the nodes of a skeleton. The text is over behind the last one, the ends.
-///
-/// # Errors
-/// A sentence, if it loops over the same items twice.
-pub(super) fn steps(skeleton: &Skeleton, encoded: &[EncodedSlots]) -> Result<Vec<Step>, String> {
+pub(super) fn steps(skeleton: &Skeleton, encoded: &[EncodedSlots]) -> Vec<Step> {
     let mut builder = StepBuilder { skeleton, encoded, steps: Vec::new() };
-    let mut looped = BTreeSet::new();
     let mut rest = &skeleton.parts[..];
     while let Some(part) = rest.first() {
         let Part::Each(each) = part else {
@@ -47,13 +41,10 @@ pub(super) fn steps(skeleton: &Skeleton, encoded: &[EncodedSlots]) -> Result<Vec
             continue;
         };
         rest = &rest[1..];
-        if !looped.insert(each.items) {
-            return Err(format!("it has two loops over `{}`", skeleton.items[each.items].0));
-        }
         builder.each(each);
     }
     builder.push(Node::Ends);
-    Ok(builder.steps)
+    builder.steps
 }
 
 /// Lists the nodes of a skeleton.
@@ -193,6 +184,13 @@ impl Count {
     pub(super) fn state(&mut self, times: u32) {
         self.times = [times; 2];
         self.is_stated = true;
+    }
+
+    /// Ends the loop: what is stated behind it is the multiple that it has.
+    pub(super) fn finish(&mut self, items: &Items) {
+        if let Some(times) = self.begun.checked_div(items.unit()) {
+            self.times = [times; 2];
+        }
     }
 
     /// Returns whether another item may begin. `words`: whether items write their words.

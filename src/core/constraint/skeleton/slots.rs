@@ -43,6 +43,12 @@ impl FollowedSlot {
         let sample = sample.unwrap_or_else(shortest);
         FollowedSlot { label, last_bytes: dfa.last_bytes(), sample, dfa, tokens: tokens.map(Arc::new) }
     }
+
+    /// Returns whether what follows it is cut alike behind all of its texts: whether they end with letters and digits, or all with one
+    /// character. Pre-tokenizers keep marks with those behind them: `(C` is a piece behind a letter, and `C` is one behind `?(`.
+    pub(super) fn ends_alike(&self) -> bool {
+        self.last_bytes.len() == 1 || self.last_bytes.iter().all(u8::is_ascii_alphanumeric)
+    }
 }
 
 impl FollowedSlots {

@@ -2,6 +2,7 @@
 
 mod begun;
 mod slots;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -103,7 +104,6 @@ fn all_texts(orders: &[&[&str]], item: &str, between: &str) -> Vec<String> {
     texts.iter().flat_map(|text| [text.clone(), format!("{text}\n")]).collect()
 }
 
-/// Every text's tokens are legal, and at each place exactly those that some text's tokens go on with. `texts` are all texts.
 #[test]
 fn masks_are_those_of_all_texts() {
     for tokenizer in tokenizers().into_iter().chain([slots::unigram(true), slots::unigram(false)]) {
@@ -114,35 +114,41 @@ fn masks_are_those_of_all_texts() {
             let file = small("any", "[1, 1]", &escaped.0, &escaped.1);
             let made = constraint(tokenizer.clone(), &file, &json!({"formula": "NaCl"}));
             let constraint = made.unwrap_or_else(|error| panic!("{name} {item}: {error}"));
-            let mut next: BTreeMap<Vec<u32>, BTreeSet<u32>> = BTreeMap::new();
-            for text in all_texts(&orders, item, between) {
-                let mut ids = tokenizer.ids(&text).unwrap();
-                if name == "words" && ids.contains(&0) {
-                    continue;
-                }
-                ids.push(EOS);
-                for at in 0..ids.len() {
-                    next.entry(ids[..at].to_vec()).or_default().insert(ids[at]);
-                }
-            }
-            // Prefixes come before what they begin, so that each row is advanced once.
-            let mut rows: BTreeMap<Vec<u32>, SkeletonRow> = BTreeMap::from([(Vec::new(), constraint.row())]);
-            for (prefix, legal) in &next {
-                let row = rows.remove(prefix).unwrap();
-                let mask = match row.mask() {
-                    Mask::Forced(id) => vec![id],
-                    Mask::Only(ids) => ids.to_vec(),
-                    other => panic!("{name} {item}: {other:?}"),
-                };
-                let expected: Vec<u32> = legal.iter().copied().collect();
-                let text = tokenizer.decode(prefix).unwrap();
-                assert_eq!(mask, expected, "{name} {item:?} behind {text:?}: {:?}", row.problem());
-                for id in legal.iter().filter(|id| **id != EOS) {
-                    let mut then = row.clone();
-                    then.advance(&constraint, *id);
-                    rows.insert([&prefix[..], &[*id]].concat(), then);
-                }
-            }
+            assert_masks(&tokenizer, &constraint, &all_texts(&orders, item, between));
+        }
+    }
+}
+
+/// Each text's tokens are legal, and at each place exactly those that some text's tokens go on with. `texts` are all texts.
+fn assert_masks(tokenizer: &Tokenizer, constraint: &SkeletonConstraint, texts: &[String]) {
+    let name = &tokenizer.name;
+    let mut next: BTreeMap<Vec<u32>, BTreeSet<u32>> = BTreeMap::new();
+    for text in texts {
+        let mut ids = tokenizer.ids(text).unwrap();
+        if name == "words" && ids.contains(&0) {
+            continue;
+        }
+        ids.push(EOS);
+        for at in 0..ids.len() {
+            next.entry(ids[..at].to_vec()).or_default().insert(ids[at]);
+        }
+    }
+    // Prefixes come before what they begin, so that each row is advanced once.
+    let mut rows: BTreeMap<Vec<u32>, SkeletonRow> = BTreeMap::from([(Vec::new(), constraint.row())]);
+    for (prefix, legal) in &next {
+        let row = rows.remove(prefix).unwrap();
+        let mask = match row.mask() {
+            Mask::Forced(id) => vec![id],
+            Mask::Only(ids) => ids.to_vec(),
+            other => panic!("{name} {:?}: {other:?}", texts[0]),
+        };
+        let expected: Vec<u32> = legal.iter().copied().collect();
+        let text = tokenizer.decode(prefix).unwrap();
+        assert_eq!(mask, expected, "{name} {:?} behind {text:?}: {:?}", texts[0], row.problem());
+        for id in legal.iter().filter(|id| **id != EOS) {
+            let mut then = row.clone();
+            then.advance(constraint, *id);
+            rows.insert([&prefix[..], &[*id]].concat(), then);
         }
     }
 }
