@@ -29,6 +29,9 @@ pub(super) const EXAMPLES: [&str; 4] = [
 /// The heading of what is compared.
 const COMPARISON: &str = "Comparison";
 
+/// The numbers of tokens per block of the extensions that are tried.
+const USUAL_TOKENS_PER_BLOCK: [usize; 5] = [11, 9, 7, 5, 4];
+
 /// The command line of `drift encodings`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -45,8 +48,8 @@ pub(super) struct Args {
     /// Tokenizers: files, model folders, or org/name in the cache of Hugging Face [default: the built-in qwen-like and llama-like]
     #[arg(long, value_name = "TOKENIZER", num_args = 1.., help_heading = COMPARISON)]
     tokenizer: Vec<PathBuf>,
-    /// Also try extensions of each tokenizer with this many tokens per block
-    #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with = "skeleton", default_values_t = [11, 9, 7, 5, 4], help_heading = COMPARISON)]
+    /// Also try extensions of each tokenizer with this many tokens per block [default: 11 9 7 5 4]
+    #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with = "skeleton", help_heading = COMPARISON)]
     tokens_per_block: Vec<u16>,
     /// Do not try extensions
     #[arg(long, conflicts_with_all = ["tokens_per_block", "skeleton"], help_heading = COMPARISON)]
@@ -105,9 +108,10 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let plan = EncodingsPlan {
         tokenizers: tokenizers(&args, job)?,
         encodings: args.encoding,
-        tokens_per_block: match args.no_extensions {
-            true => Vec::new(),
-            false => args.tokens_per_block.into_iter().map(usize::from).collect(),
+        tokens_per_block: match &args.tokens_per_block[..] {
+            [] if args.no_extensions => Vec::new(),
+            [] => USUAL_TOKENS_PER_BLOCK.to_vec(),
+            given => given.iter().copied().map(usize::from).collect(),
         },
         kind: SchemeKind::Fused,
         seed: args.seed,
@@ -127,6 +131,12 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
         return output.text(&json);
     }
     skipped::tell(report.skipped, &report.skipped_records, output);
+    for one in report.missing.iter().filter(|_| !args.tokens_per_block.is_empty()) {
+        output.note(&format!(
+            "note: {} has no such extension for {}: {}",
+            one.tokenizer, one.encoding, one.reason
+        ));
+    }
     output.text(&encodings_table(&report, verbose, output.terminal()))
 }
 

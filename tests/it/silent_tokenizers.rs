@@ -119,3 +119,64 @@ fn a_base_named_without_its_folder_is_not_overwritten() {
         .line("train-tokenizer --base ./tokenizer.json --tokens-per-block 4 --corpus small -o .")
         .refused_for("is the folder of the base");
 }
+
+/// `,6` is a token of the extension where it is a piece, and `,` and `6` are two within a longer one: only whole pieces are looked up.
+#[test]
+fn extensions_of_sentencepiece_bases_have_an_automaton() {
+    let folder = Folder::new();
+    for (base, options, encoding) in [
+        ("llama-2-like", "--decimals 2 --tokens-per-block 7", "fixed-2"),
+        ("gemma-like", "--decimals 1 --range 2 --tokens-per-block 8", "fixed-1"),
+        ("llama-2-like", "--decimals 2 --range 1 --kind separate --tokens-per-block 11", "fixed-2"),
+    ] {
+        let fixture = format!("{}/tests/fixtures/tokenizers/{base}", env!("CARGO_MANIFEST_DIR"));
+        folder.line(&format!("train-tokenizer --base {fixture} {options} --corpus small -o out")).done();
+        let tokenizer = drift::Tokenizer::load(&folder.path().join("out")).unwrap();
+        assert_eq!(crate::automaton::check(&tokenizer, encoding.parse().unwrap(), 10), 0, "{base} {options}");
+    }
+}
+
+#[test]
+fn an_extended_model_keeps_its_own_template() {
+    let folder = Folder::new();
+    folder.checkpoint("qwen-like", "base");
+    folder.file("base/chat_template.jinja", "base");
+    folder.checkpoint("qwen-like", "tuned");
+    folder.file("tuned/chat_template.jinja", "tuned");
+    let config: Value = serde_json::from_slice(&folder.read("tuned/tokenizer_config.json")).unwrap();
+    let mut tuned = config.clone();
+    tuned["padding_side"] = "left".into();
+    folder.file("tuned/tokenizer_config.json", tuned.to_string());
+    folder.line(&format!("train-tokenizer --base base {BINS} --corpus small -o extended")).done();
+    folder.line("extend-model --model tuned --tokenizer extended -o larger").done();
+    assert_eq!(folder.read("larger/chat_template.jinja"), b"tuned");
+    let larger: Value = serde_json::from_slice(&folder.read("larger/tokenizer_config.json")).unwrap();
+    assert_eq!(larger["padding_side"], "left");
+    assert_eq!(larger["tokenizer_class"], "PreTrainedTokenizerFast");
+}
+
+#[test]
+fn a_placeholder_is_three_numbers() {
+    let folder = Folder::new();
+    for wrong in ["abc", "0.0000,0.0000", "0,0,0,0"] {
+        let line = ["inspect", "--placeholder", wrong, "[C]<1.0000,2.0000,-3.0000>"];
+        folder.drift(&line).refused_for("is no slot of fixed");
+    }
+    folder.drift(&["inspect", "--placeholder", "0.000,0.000,0.000", "[C]<1.0000,2.0000,-3.0000>"]).good();
+}
+
+#[test]
+fn extensions_that_do_not_exist_are_told() {
+    let folder = Folder::new();
+    let line = "encodings --corpus small --tokenizer qwen-like --encoding fixed-2 --tokens-per-block 7,50";
+    let ran = folder.line(line).done();
+    assert!(ran.stderr.contains("qwen-like has no such extension for fixed-2: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no fused scheme has 50 tokens a block"), "{}", ran.stderr);
+    let report = folder.line(&format!("{line} --json")).good().json();
+    assert_eq!(report["missing"].as_array().unwrap().len(), 1);
+    for row in report["rows"].as_array().unwrap() {
+        let [all, answer] =
+            ["tokens_per_conformer", "tokens_per_answer"].map(|name| row[name].as_f64().unwrap());
+        assert!(answer < all && row["passes_per_conformer"].as_f64().unwrap() < answer, "{row}");
+    }
+}

@@ -30,6 +30,15 @@ pub enum BlockError {
 pub(crate) type ParsedSlot = ([Fixed; 3], DecimalForms);
 
 impl Encoding {
+    /// Returns whether a text may be the content of a slot in a template: of decimals three numbers, which may be in another decimal
+    /// encoding, as 3DMolGen's placeholders are.
+    pub fn reads(self, inside: &str) -> bool {
+        if self.is_decimal() {
+            return is_three_numbers(inside, self.separator());
+        }
+        self.parse_numbers(inside.as_bytes(), false).is_ok()
+    }
+
     /// Parses the content of a slot. In a slot with one number, the other two values are zero. Decimals may follow either
     /// convention for trailing zeros; with `cut`, excess decimals are dropped.
     ///

@@ -1,5 +1,8 @@
 //! Whether a tokenizer writes tokens behind others, by pieces and pairs: tokens of a whole piece are canonical if the model makes them of
-//! it, and tokens within a piece if it makes each two neighbours of their own text. [`super::product`] has the sources.
+//! it, and tokens within a piece if its merges make each two neighbours of their own text. [`super::product`] has the sources.
+//!
+//! A model may look whole pieces up before it merges. It never looks two neighbours within a longer piece up: `,6` may be a token that
+//! stands only where it is a piece.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -11,9 +14,9 @@ use super::spellings::TokenSpellings;
 pub(super) struct CanonicalModel<T, S> {
     pub tokenizer: T,
     pub spellings: S,
-    /// Whether it makes two tokens of their text, or one, with [`u32::MAX`] in place of the second.
-    pairs: HashMap<[u32; 2], bool>,
-    /// Whether it makes more than two of theirs.
+    /// Whether it makes two tokens of their text, or one, with [`u32::MAX`] in place of the second, and whether as a whole piece.
+    pairs: HashMap<([u32; 2], bool), bool>,
+    /// Whether it makes more than two of theirs, as a whole piece.
     made: HashMap<Box<[u32]>, bool>,
 }
 
@@ -52,7 +55,7 @@ impl<T: Deref<Target = Tokenizer>, S: Deref<Target = TokenSpellings>> CanonicalM
             match ends.peek() {
                 Some(end) if *end < at => return None,
                 Some(end) if *end == at => {
-                    if !self.makes(&ids[first..=index]) {
+                    if !self.makes(&ids[first..=index], true) {
                         return None;
                     }
                     ends.next();
@@ -66,35 +69,37 @@ impl<T: Deref<Target = Tokenizer>, S: Deref<Target = TokenSpellings>> CanonicalM
             Some(end) if *end < at + length => return None,
             end => end != Some(&(at + length)),
         };
-        let are_made = !is_open || ids[first..].windows(2).all(|pair| self.makes(pair));
+        let are_made = !is_open || ids[first..].windows(2).all(|pair| self.makes(pair, false));
         are_made.then_some(PieceBorder { is_open, first, from: begun[0] - begins })
     }
 
     /// Returns whether the tokenizer writes a token behind others, with some of which it may share the last piece.
     pub(super) fn writes(&mut self, before: &[u32], id: u32, border: &PieceBorder) -> bool {
+        let is_whole = !border.is_open;
         match &before[border.first..] {
-            [] => self.makes(&[id]),
-            [last] => self.makes(&[*last, id]),
-            [.., last] if border.is_open => self.makes(&[*last, id]),
-            several => self.makes(&[several, &[id]].concat()),
+            [] => self.makes(&[id], is_whole),
+            [last] => self.makes(&[*last, id], is_whole),
+            [.., last] if border.is_open => self.makes(&[*last, id], false),
+            several => self.makes(&[several, &[id]].concat(), true),
         }
     }
 
-    /// Returns whether the model makes these tokens of their text.
-    fn makes(&mut self, ids: &[u32]) -> bool {
+    /// Returns whether the model makes these tokens of their text, as a whole piece or within a longer one.
+    fn makes(&mut self, ids: &[u32], is_whole: bool) -> bool {
         let pair = match *ids {
             [one] => Some([one, u32::MAX]),
             [one, other] => Some([one, other]),
             _ => None,
         };
-        let known = pair.map_or_else(|| self.made.get(ids), |pair| self.pairs.get(&pair));
+        let known = pair.map_or_else(|| self.made.get(ids), |pair| self.pairs.get(&(pair, is_whole)));
         if let Some(known) = known {
             return *known;
         }
         let piece: String = ids.iter().map(|id| self.spellings.piece(*id)).collect();
-        let made = self.tokenizer.model_ids(&piece).is_some_and(|made| made == ids);
+        let all = if is_whole { self.tokenizer.model_ids(&piece) } else { self.tokenizer.merged_ids(&piece) };
+        let made = all.is_some_and(|made| made == ids);
         match pair {
-            Some(pair) => self.pairs.insert(pair, made),
+            Some(pair) => self.pairs.insert((pair, is_whole), made),
             None => self.made.insert(ids.into(), made),
         };
         made

@@ -60,7 +60,7 @@ impl Inspector {
         let filled = skeleton::fill("[C]<>", placeholder, encoding);
         let is_slot =
             slot_ranges(&filled, encoding).last().is_some_and(|range| &filled[range.clone()] == placeholder);
-        if is_slot {
+        if is_slot && encoding.reads(placeholder) {
             return Ok(());
         }
         let problem = format!("`{placeholder}` is no slot of {encoding}");

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use tokenizers::models::bpe::BPE;
 use tokenizers::{Encoding, ModelWrapper, Tokenizer as HfTokenizer};
 
 use super::companions::{CompanionFiles, CompletedJson};
@@ -73,6 +74,8 @@ pub struct Tokenizer {
     pub source: InputHash,
     inner: HfTokenizer,
     expressions: Arc<Expressions>,
+    /// Its model without looking whole pieces up; `None` if it looks none up.
+    pub(super) merging: Arc<OnceLock<Option<BPE>>>,
 }
 
 /// Why a text has no tokens.
@@ -222,7 +225,8 @@ impl Tokenizer {
             .unwrap_or_else(|| Err("its expressions cannot be read".into()))
             .map_err(refuse)?;
         let (name, place) = (name.to_owned(), name.to_owned());
-        let tokenizer = Tokenizer { name, place, source, inner, expressions: expressions.into() };
+        let expressions = expressions.into();
+        let tokenizer = Tokenizer { name, place, source, inner, expressions, merging: Arc::default() };
         tokenizer.probe()?;
         if let Some(lost) = tokenizer.lost(ALPHABET)? {
             let problem = format!("drops {lost:?}, so its tokens cannot be counted");

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tokenizers::tokenizer::{Model, Normalizer, OffsetReferential, OffsetType, PreTokenizer};
-use tokenizers::{NormalizedString, PreTokenizedString};
+use tokenizers::{ModelWrapper, NormalizedString, PreTokenizedString};
 
 use super::load::Tokenizer;
 use crate::error::Result;
@@ -144,6 +144,22 @@ impl Tokenizer {
     /// Returns the ids that the model produces for one pre-token; `None` if it fails.
     pub fn model_ids(&self, piece: &str) -> Option<Vec<u32>> {
         let tokens = self.guarded(piece, |inner| inner.get_model().tokenize(piece)).ok()?.ok()?;
+        Some(tokens.into_iter().map(|token| token.id).collect())
+    }
+
+    /// Returns the ids that the model's merges produce for a part of a pre-token, which is not looked up as pre-tokens may be
+    /// (`ignore_merges`); `None` if it fails.
+    pub(super) fn merged_ids(&self, part: &str) -> Option<Vec<u32>> {
+        let merging = self.merging.get_or_init(|| match self.inner().get_model() {
+            ModelWrapper::BPE(bpe) if bpe.ignore_merges => {
+                let mut merging = bpe.clone();
+                merging.ignore_merges = false;
+                Some(merging)
+            }
+            _ => None,
+        });
+        let Some(merging) = merging else { return self.model_ids(part) };
+        let tokens = self.guarded(part, |_| merging.tokenize(part)).ok()?.ok()?;
         Some(tokens.into_iter().map(|token| token.id).collect())
     }
 }

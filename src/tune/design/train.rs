@@ -146,8 +146,9 @@ pub fn possible(base: &Tokenizer, kind: SchemeKind, encoding: Encoding) -> Resul
 /// The number of different tokens per block that [`possible`] tries.
 const TRIED: usize = 6;
 
-/// Returns the smallest extensions of a base for numbers below 15 Å, for each of the given numbers of tokens per block that has one.
-/// Calls `each` with a tokenizer and its number of new tokens. The extensions are not checked; [`train`] does that.
+/// Finds the smallest extensions of a base for numbers below 15 Å, for each of the given numbers of tokens per block that has one. Calls
+/// `each` with a tokenizer and its number of new tokens. Returns the numbers of tokens that have none, with the reasons. The extensions
+/// are not checked; [`train`] does that.
 ///
 /// # Errors
 /// If a result is not a valid tokenizer, or `each` fails.
@@ -157,17 +158,24 @@ pub(crate) fn drafts(
     encoding: Encoding,
     tokens: impl Iterator<Item = usize>,
     each: &mut dyn FnMut(&Tokenizer, u64) -> Result<()>,
-) -> Result<()> {
+) -> Result<Vec<(usize, Error)>> {
     let known = BaseVocabulary::of(base.tokenizer, Alphabet::from_json(base.json));
     let spaces = DesignSpaces::new(kind, Range::USUAL, encoding, None, &known)?;
-    for tokens in tokens.filter(|tokens| spaces.tokens().contains(tokens)) {
-        let Some(Optimum { scheme, new_tokens }) = spaces.optimum(tokens, MAX_NEW_TOKENS) else { continue };
-        // Some bases cannot be extended.
-        let new = known.lacks(&scheme);
-        let Ok(Extension { json, .. }) = guarded(base, &scheme, &new, &[]) else { continue };
-        each(&written(&base.tokenizer.name, &json)?.0, new_tokens)?;
+    let mut missing = Vec::new();
+    for tokens in tokens {
+        let drafted =
+            of_tokens(tokens, kind, encoding, &spaces).and_then(|Optimum { scheme, new_tokens }| {
+                let extension = guarded(base, &scheme, &known.lacks(&scheme), &[])?;
+                Ok((extension, new_tokens))
+            });
+        match drafted {
+            Ok((Extension { json, .. }, new_tokens)) => {
+                each(&written(&base.tokenizer.name, &json)?.0, new_tokens)?;
+            }
+            Err(why) => missing.push((tokens, why)),
+        }
     }
-    Ok(())
+    Ok(missing)
 }
 
 /// Writes a scheme into a base, with a guard if needed.
@@ -243,43 +251,52 @@ impl Design {
     }
 }
 
+/// Returns the best scheme with so many tokens a block.
+fn of_tokens(
+    tokens: usize,
+    kind: SchemeKind,
+    encoding: Encoding,
+    designs: &DesignSpaces<'_, BaseVocabulary<'_>>,
+) -> Result<Optimum> {
+    let (fewest, most) = (*designs.tokens().start(), *designs.tokens().end());
+    if !(fewest..=most).contains(&tokens) {
+        let problem = format!("no {} scheme has {tokens} tokens a block", kind.name());
+        let remedy = if fewest == most { format!("give {most}") } else { format!("give {fewest} to {most}") };
+        return Err(Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy));
+    }
+    designs.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
+        let (bound, _) = designs.lower_bound(tokens, designs.vocabulary().texts());
+        // A smaller bound says nothing: no scheme attains it.
+        let needed = match bound > MAX_NEW_TOKENS {
+            true => format!("; at least {bound} would be needed"),
+            false => String::new(),
+        };
+        let problem =
+            format!("no scheme with at most {MAX_NEW_TOKENS} new tokens has {tokens} tokens a block{needed}");
+        if encoding.is_decimal() {
+            let remedy = "give more tokens a block or a smaller range";
+            return Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy);
+        }
+        let possible: Vec<String> = (fewest..=most)
+            .filter(|tokens| designs.optimum(*tokens, MAX_NEW_TOKENS).is_some())
+            .map(|tokens| tokens.to_string())
+            .collect();
+        let remedy = match &possible[..] {
+            [] if designs.grammar(most).row().iter().any(|slot| size(&[*slot]) > MAX_NEW_TOKENS) => {
+                FEWER_NUMBERS.to_owned()
+            }
+            [] => WHOLE_NUMBERS.to_owned(),
+            some => format!("give {} tokens a block", some.join(" or ")),
+        };
+        Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy)
+    })
+}
+
 /// Returns the best scheme for the plan's goal.
 fn reach(plan: &ExtensionPlan, designs: &DesignSpaces<'_, BaseVocabulary<'_>>) -> Result<Optimum> {
     let (fewest, most) = (*designs.tokens().start(), *designs.tokens().end());
     match plan.aim {
-        Aim::TokensPerBlock(tokens) if !(fewest..=most).contains(&tokens) => {
-            let problem = format!("no {} scheme has {tokens} tokens a block", plan.kind.name());
-            let remedy =
-                if fewest == most { format!("give {most}") } else { format!("give {fewest} to {most}") };
-            Err(Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy))
-        }
-        Aim::TokensPerBlock(tokens) => designs.optimum(tokens, MAX_NEW_TOKENS).ok_or_else(|| {
-            let (bound, _) = designs.lower_bound(tokens, designs.vocabulary().texts());
-            // A smaller bound says nothing: no scheme attains it.
-            let needed = match bound > MAX_NEW_TOKENS {
-                true => format!("; at least {bound} would be needed"),
-                false => String::new(),
-            };
-            let problem = format!(
-                "no scheme with at most {MAX_NEW_TOKENS} new tokens has {tokens} tokens a block{needed}"
-            );
-            if plan.encoding.is_decimal() {
-                let remedy = "give more tokens a block or a smaller range";
-                return Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy);
-            }
-            let possible: Vec<String> = (fewest..=most)
-                .filter(|tokens| designs.optimum(*tokens, MAX_NEW_TOKENS).is_some())
-                .map(|tokens| tokens.to_string())
-                .collect();
-            let remedy = match &possible[..] {
-                [] if designs.grammar(most).row().iter().any(|slot| size(&[*slot]) > MAX_NEW_TOKENS) => {
-                    FEWER_NUMBERS.to_owned()
-                }
-                [] => WHOLE_NUMBERS.to_owned(),
-                some => format!("give {} tokens a block", some.join(" or ")),
-            };
-            Error::parameter(parameter::TOKENS_PER_BLOCK, problem, remedy)
-        }),
+        Aim::TokensPerBlock(tokens) => of_tokens(tokens, plan.kind, plan.encoding, designs),
         Aim::Budget(budget) => {
             // Starting from the fewest tokens per block, so the first scheme within the budget is the best.
             let best = (fewest..=most).find_map(|tokens| designs.optimum(tokens, budget.min(MAX_NEW_TOKENS)));

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use loss::{Losses, TextLoss};
 use rayon::prelude::*;
-use report::{EncodingRow, EncodingsReport, SCHEMA, recommend};
+use report::{EncodingRow, EncodingsReport, MissingExtension, SCHEMA, recommend};
 use tokens::{Sample, TokenCosts, costs};
 
 use crate::design::extension::base::BaseTokenizer;
@@ -66,7 +66,7 @@ pub fn compare_encodings(
     let (losses, drawn) = losses.finish();
     let sample = Sample { conformers: &drawn, encoding: corpus.reading().encoding };
     check_characters(plan, sample.conformers)?;
-    let mut rows = Vec::new();
+    let (mut rows, mut missing) = (Vec::new(), Vec::new());
     let tasks = plan.tokenizers.len() * plan.encodings.len() * plan.most_rows();
     job.observer().begin("encodings", Some(tasks as u64), Unit::Items);
     for base in &plan.tokenizers {
@@ -77,11 +77,14 @@ pub fn compare_encodings(
             job.check()?;
             let rows = rows_of(plan, base, *encoding, loss, sample, job)?;
             // Not every number of tokens has an extension, and each row was counted when it was ready.
-            job.observer().advance(plan.most_rows().saturating_sub(rows.len()) as u64);
-            Ok(rows)
+            job.observer().advance(plan.most_rows().saturating_sub(rows.ready.len()) as u64);
+            Ok((rows.ready, rows.missing))
         });
-        let of_tokenizer: Vec<Vec<EncodingRow>> = of_tokenizer.collect::<Result<_>>()?;
-        rows.extend(of_tokenizer.into_iter().flatten());
+        let of_tokenizer = of_tokenizer.collect::<Result<Vec<_>>>()?;
+        for (ready, without) in of_tokenizer {
+            rows.extend(ready);
+            missing.extend(without);
+        }
     }
     job.observer().end();
     let mut inputs = summary.inputs;
@@ -95,6 +98,7 @@ pub fn compare_encodings(
         skipped_records: summary.skipped_records,
         sample: sample.conformers.len() as u64,
         rows,
+        missing,
         recommended,
     })
 }
@@ -115,26 +119,33 @@ fn check_characters(plan: &EncodingsPlan, sample: &[Conformer]) -> Result<()> {
 }
 
 /// Returns the rows of an encoding with an unchanged tokenizer, and with its extensions.
-fn rows_of(
+fn rows_of<'a>(
     plan: &EncodingsPlan,
-    base: BaseTokenizer<'_>,
+    base: BaseTokenizer<'a>,
     encoding: Encoding,
-    loss: &TextLoss,
+    loss: &'a TextLoss,
     sample: Sample<'_>,
-    job: &Job,
-) -> Result<Vec<EncodingRow>> {
-    let mut rows = Rows { encoding, tokenizer: &base.tokenizer.name, loss, job, ready: Vec::new() };
+    job: &'a Job,
+) -> Result<Rows<'a>> {
+    let (ready, missing) = Default::default();
+    let mut rows = Rows { encoding, tokenizer: &base.tokenizer.name, loss, job, ready, missing };
     // The unchanged tokenizer comes first: it needs no new tokens, and shows which extensions are worth trying.
     let own = costs(base.tokenizer, encoding, sample, job)?;
     rows.add(own, 0);
     // An extension to the number of tokens that the tokenizer already has is not informative.
     let asked = plan.tokens_per_block.iter().copied();
     let asked = asked.filter(|tokens| !own.constant || own.tokens_per_block.max != *tokens as u64);
-    drafts(base, plan.kind, encoding, asked, &mut |extended, new_tokens| {
+    let missing = drafts(base, plan.kind, encoding, asked, &mut |extended, new_tokens| {
         rows.add(costs(extended, encoding, sample, job)?, new_tokens);
         Ok(())
     })?;
-    Ok(rows.ready)
+    rows.missing.extend(missing.into_iter().map(|(tokens, why)| MissingExtension {
+        encoding,
+        tokenizer: base.tokenizer.name.clone(),
+        tokens_per_block: tokens as u64,
+        reason: why.to_string(),
+    }));
+    Ok(rows)
 }
 
 /// The rows of an encoding with a tokenizer that are ready.
@@ -144,6 +155,7 @@ struct Rows<'a> {
     loss: &'a TextLoss,
     job: &'a Job,
     ready: Vec<EncodingRow>,
+    missing: Vec<MissingExtension>,
 }
 
 impl Rows<'_> {

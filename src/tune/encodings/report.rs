@@ -31,8 +31,23 @@ pub struct EncodingsReport {
     pub sample: u64,
     /// One row per encoding with a tokenizer, or with an extension of one.
     pub rows: Vec<EncodingRow>,
+    /// The extensions that were asked for and do not exist.
+    pub missing: Vec<MissingExtension>,
     /// The recommended encoding for each tokenizer.
     pub recommended: Vec<RecommendedEncoding>,
+}
+
+/// An extension that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MissingExtension {
+    /// The encoding.
+    pub encoding: Encoding,
+    /// The base.
+    pub tokenizer: String,
+    /// The number of tokens a block that it would have.
+    pub tokens_per_block: u64,
+    /// Why there is none, in a sentence.
+    pub reason: String,
 }
 
 /// An encoding with a tokenizer.
@@ -84,8 +99,8 @@ impl EncodingRow {
 
     /// Returns the costs, all of which should be small: forward passes, RMSD, share of valid conformers lost, new tokens.
     fn prices(&self) -> [f64; 4] {
-        // Without an automaton every token needs its own forward pass.
-        let passes = self.costs.passes_per_conformer.unwrap_or(self.costs.tokens_per_conformer);
+        // Without an automaton every token of the answer needs its own forward pass.
+        let passes = self.costs.passes_per_conformer.unwrap_or(self.costs.tokens_per_answer);
         // Codes have no RMSD, so they must never look better than an encoding that has one.
         let rmsd = self.loss.rmsd_angstrom.unwrap_or(f64::INFINITY);
         [passes, rmsd, 1.0 - self.loss.valid_share.unwrap_or(1.0), self.new_tokens as f64]
@@ -123,8 +138,9 @@ pub(super) fn recommend(rows: &mut [EncodingRow]) -> Vec<RecommendedEncoding> {
             pairs.fold(std::cmp::Ordering::Equal, |order, (a, b)| order.then(a.total_cmp(&b)))
         })?;
         let plural = if row.new_tokens == 1 { "" } else { "s" };
+        let forced = if row.costs.passes_per_conformer.is_none() { " (no automaton forces tokens)" } else { "" };
         let reason = format!(
-            "the fewest forward passes a conformer, {:.0}, of those that keep {:.0} % of the valid conformers: {} new token{plural}, \
+            "the fewest forward passes a conformer, {:.0}{forced}, of those that keep {:.0} % of the valid conformers: {} new token{plural}, \
              {:.4} Å of RMSD by the text alone",
             row.prices()[0],
             100.0 * KEEPS,

@@ -25,6 +25,8 @@ pub struct TokenCosts {
     pub tokens_per_block: TokensPerBlock,
     /// The mean number of tokens of prompt and answer.
     pub tokens_per_conformer: f64,
+    /// The mean number of tokens of the answer, with the end token.
+    pub tokens_per_answer: f64,
     /// The share of the answer's tokens that the automaton forces, counting the end token; null if there is no automaton.
     pub forced_share: Option<f64>,
     /// The mean number of an answer's tokens that the automaton leaves to the model. This is the number of forward passes,
@@ -115,6 +117,7 @@ fn summed(counted: &[ConformerTokens]) -> TokenCosts {
     TokenCosts {
         tokens_per_block: TokensPerBlock { min, max, mean: mean(blocks().sum(), blocks().count()) },
         tokens_per_conformer: mean(counted.iter().map(|one| one.tokens).sum(), counted.len()),
+        tokens_per_answer: mean(counted.iter().map(|one| one.answer).sum(), counted.len()),
         forced_share: (answers > 0).then(|| forced as f64 / answers as f64),
         passes_per_conformer: (answers > 0).then(|| mean(answers - forced, followed.len())),
         constant: min == max,

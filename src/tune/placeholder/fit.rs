@@ -5,7 +5,7 @@ use super::plan::{EncodingChoice, FitPlan};
 use super::report::{CorpusReport, FitReport, SCHEMA};
 use super::task::Task;
 use crate::parameter;
-use drift_core::encoding::{Reading, TrailingZeros, is_three_numbers};
+use drift_core::encoding::{Reading, TrailingZeros};
 use drift_core::job::{InputHash, Provenance, Unit};
 use drift_core::{Encoding, Error, Job, Result};
 use drift_data::corpus::Conformers;
@@ -20,11 +20,7 @@ pub fn fit(plan: &FitPlan, corpus: &dyn Conformers, job: &Job) -> Result<FitRepo
     let reading = corpus.reading();
     // Decimals may be in another encoding than the corpus: 3DMolGen's placeholders have three decimals, or trailing zeros.
     let encoding = reading.encoding;
-    let wrong = plan.candidates.iter().find(|candidate| match encoding.is_decimal() {
-        true => !is_three_numbers(candidate, encoding.separator()),
-        false => encoding.parse_numbers(candidate.as_bytes(), false).is_err(),
-    });
-    if let Some(candidate) = wrong {
+    if let Some(candidate) = plan.candidates.iter().find(|candidate| !encoding.reads(candidate)) {
         let problem = format!("`{candidate}` is not three numbers");
         let remedy = format!("give the content of a block of {encoding}: {}", encoding.numbers_text(&[0; 3]));
         return Err(Error::parameter(parameter::CANDIDATE, problem, remedy));

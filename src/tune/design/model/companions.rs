@@ -63,10 +63,10 @@ pub(super) fn companions(
     let beside = (!embedded).then(|| ModelFolder::around(path));
     let of_extension = |name: &str| beside.as_ref().map_or(Ok(None), |folder| folder.bytes(name));
     for name in UNCHANGED {
-        // From the extension, or else from the model.
-        let bytes = match of_extension(name)? {
+        // The model may have been trained further than the base of the extension, with templates of its own.
+        let bytes = match source.folder.bytes(name)? {
             Some(bytes) => Some(bytes),
-            None => source.folder.bytes(name)?,
+            None => of_extension(name)?,
         };
         all.files.extend(bytes.map(|bytes| (name.to_owned(), bytes)));
     }

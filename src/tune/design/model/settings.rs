@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::source::named;
 use crate::design::extension::config::tokenizer_config;
 use drift_core::checkpoint::configured_rows;
 
@@ -36,15 +35,16 @@ pub(super) fn index(index: &Value, bytes: u64, more_numbers: u64) -> Value {
     index
 }
 
-/// `tokenizer_config.json`: that of the extension, with the special tokens that only the model's file names.
+/// The settings that are the extension's own: they list its tokens.
+const OF_EXTENSION: [&str; 3] = ["tokenizer_class", "added_tokens_decoder", "additional_special_tokens"];
+
+/// `tokenizer_config.json`: that of the model, whose template, padding and special tokens may be others than those of the base that was
+/// extended, with the extension's tokens.
 pub(super) fn tokenizer(extended: Option<&Value>, model: Option<&Value>) -> Value {
     let mut config = tokenizer_config(extended.or(model));
-    for name in ["bos_token", "eos_token", "pad_token", "unk_token"] {
-        if let Some(token) = model.and_then(|model| named(model, name))
-            && named(&config, name).is_none()
-        {
-            config[name] = token.into();
-        }
+    let own = model.and_then(Value::as_object).into_iter().flatten();
+    for (name, value) in own.filter(|(name, value)| !OF_EXTENSION.contains(&&***name) && !value.is_null()) {
+        config[name] = value.clone();
     }
     config
 }
@@ -91,7 +91,13 @@ mod tests {
     fn special_tokens_of_the_model_are_kept() {
         let model = json!({"eos_token": {"content": "</s>"}, "pad_token": "<pad>"});
         let config = tokenizer(Some(&json!({"pad_token": "<pad>", "eos_token": null})), Some(&model));
-        assert_eq!((&config["eos_token"], &config["pad_token"]), (&json!("</s>"), &json!("<pad>")));
+        assert_eq!((&config["eos_token"], &config["pad_token"]), (&model["eos_token"], &json!("<pad>")));
+        let base = json!({"chat_template": "base", "padding_side": "right", "tokenizer_class": "X", "bos_token": "<s>"});
+        let tuned = json!({"chat_template": "own", "padding_side": "left", "tokenizer_class": "Y", "bos_token": null});
+        let expected = json!({
+            "chat_template": "own", "padding_side": "left", "tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>",
+        });
+        assert_eq!(tokenizer(Some(&base), Some(&tuned)), expected);
         assert_eq!(tokenizer(None, Some(&model))["eos_token"], model["eos_token"]);
     }
 }
