@@ -230,7 +230,8 @@ impl Args {
     fn finished<P: FinishedPiece>(&self, set: &ShardSet) -> Result<FinishedShards<P>, Error> {
         let missing = set.missing();
         if !missing.is_empty() && !self.partial {
-            let problem = format!("shards are missing: {} of {}", listed(&missing), set.of);
+            let (noun, verb) = if missing.len() == 1 { ("shard", "is") } else { ("shards", "are") };
+            let problem = format!("{noun} {} {verb} missing, of {}", listed(&missing), set.of);
             let remedy = "give their folders too, or --partial to merge what is there";
             return Err(Error::input("the shards", problem, remedy));
         }

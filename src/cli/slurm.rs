@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clap::Subcommand;
+use clap::{CommandFactory, Subcommand};
 
 use super::eval_args;
 use super::generate;
@@ -192,6 +192,16 @@ impl Array {
         // It changes no result, so manifests lack it.
         if let Some(threads) = invocation.value("threads") {
             command.insert(1, format!("--threads={}", threads.display()));
+        }
+        // What a task would refuse is refused here: with `--shard` some options have no meaning.
+        let task = ["drift".to_owned()]
+            .into_iter()
+            .chain(command.clone())
+            .chain(["--shard=1/1".into(), "-o=shard".into()]);
+        if let Err(refused) = super::Cli::command().try_get_matches_from(task) {
+            let text = refused.to_string();
+            let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            return Err(Error::input("a task of the array", line, "leave the option out").into());
         }
         let program = std::env::current_exe().map_err(|e| Error::io(Path::new("drift"), e))?;
         let written = Jobs {

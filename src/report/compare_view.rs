@@ -36,7 +36,7 @@ fn file_names(report: &CompareReport) -> [&str; 2] {
     if a == b { ["first", "second"] } else { [a, b] }
 }
 
-/// Returns the settings of the protocol that differ, if there are any.
+/// Returns the settings that differ, if there are any.
 fn settings_table(report: &CompareReport) -> Option<Table> {
     if report.settings.is_empty() {
         return None;

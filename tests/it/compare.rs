@@ -331,3 +331,37 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn figures_at_thresholds_and_inputs_are_compared() {
+    let folder = Folder::new();
+    let record = |share: f64, hash: &str, is_interrupted: bool, command: &str| {
+        let mut record: Value = serde_json::from_str(A).unwrap();
+        record["runs"][1]["thresholds"] = json!([{"angstrom": 0.5, "cov_r": {"mean": share}}]);
+        record["runs"][1]["hits"] = json!({"at": [{"k": 5, "share": share}]});
+        record["runs"][1]["coverage_sweep"] = json!([{"angstrom": 0.5, "cov_r": {"mean": share}}]);
+        record["provenance"] = json!({"inputs": [{"name": "a.smi", "bytes": 1, "sha256": hash}, {"name": "a.smi", "sha256": "0"}]});
+        record["interrupted"] = json!(is_interrupted);
+        record["command"] = json!(command);
+        record.to_string()
+    };
+    folder.file("a.json", record(0.25, "1234567890abcdef", false, "drift eval --max-atoms=5"));
+    folder.file("b.json", record(0.5, "fedcba0987654321", true, "drift eval"));
+    let report = folder.drift(&["compare", "a.json", "b.json", "--json"]).good().json();
+    let differ = json!([
+        {"name": "SHA-256 of a.smi", "values": ["1234567890ab", "fedcba098765"]},
+        {"name": "interrupted", "values": ["false", "true"]},
+        {"name": "command", "values": ["drift eval --max-atoms=5", "drift eval"]},
+    ]);
+    let sorted = |value: &Value| {
+        let mut all: Vec<String> = value.as_array().unwrap().iter().map(Value::to_string).collect();
+        all.sort();
+        all
+    };
+    assert_eq!(sorted(&report["settings"]), sorted(&differ));
+    let figures =
+        report["groups"].as_array().unwrap().iter().flat_map(|group| group["figures"].as_array().unwrap());
+    let other: Vec<&Value> = figures.filter(|figure| figure["values"][0] != figure["values"][1]).collect();
+    let names: Vec<&str> = other.iter().map(|figure| figure["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["thresholds.0.5.cov_r.mean", "hits.at.5.share"]);
+}

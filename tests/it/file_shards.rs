@@ -281,7 +281,7 @@ fn shards_of_files_that_do_not_fit_are_refused() {
     folder
         .drift(&["mine", "nowhere", "--shard", "1/2", "-o", "b"])
         .refused_for("nowhere: no such file or folder");
-    folder.drift(&["merge", "a", "-o", "out"]).refused_for("shards are missing: 2 of 2");
+    folder.drift(&["merge", "a", "-o", "out"]).refused_for("shard 2 is missing, of 2");
     folder
         .drift(&["merge", "a", "-o", "out", "--texts", "t"])
         .refused_for("--texts: is of drift eval, and these are shards of drift mine");

@@ -196,7 +196,7 @@ fn what_cannot_be_merged_is_refused_in_one_line() {
     let before = folder.listing();
     let refused = |shards: &[&str]| folder.drift(&[&["merge", "-o", "out"], shards].concat()).refused();
     for (shards, part) in [
-        (&["a", "b"][..], "the shards: shards are missing: 3 of 3; give their folders too, or --partial"),
+        (&["a", "b"][..], "the shards: shard 3 is missing, of 3; give their folders too, or --partial"),
         (&["a", "b", "again"], "again: contains shard 1/3, as a does; leave one of them out"),
         (
             &["a", "b", "seed"],

@@ -201,3 +201,15 @@ fn texts_are_written_with_the_junk_that_the_judge_leaves_out() {
     };
     assert_eq!(texts("--strip-junk"), texts(""));
 }
+
+/// Each task of an array would refuse it, and the merge would never start.
+#[test]
+fn arrays_have_no_options_that_shards_do_not_take() {
+    let folder = Folder::new();
+    for option in ["--trace trace.json", "--same-as texts.jsonl"] {
+        let line = format!("slurm eval --lp automaton --samples 4 {option} --array 2 -o run");
+        folder.line(&line).refused_for("cannot be used with '--shard");
+        assert!(!folder.path().join("run").exists());
+    }
+    folder.line("slurm eval --lp automaton --samples 4 --array 2 -o run").good();
+}

@@ -16,8 +16,8 @@ const KEYS: [&str; 5] = ["model", "tokenizer", "lp", "placeholder", "device"];
 pub(super) struct DocumentFigures {
     /// For a record, its runs by name; the inner `None` means that a run is not an object.
     pub runs: Option<Option<Vec<(String, Figures)>>>,
-    /// For a record, the settings of its protocol.
-    pub protocol: Vec<(String, String)>,
+    /// For a record, its settings: the command, the hashes of its inputs, the protocol, and whether it was interrupted.
+    pub settings: Vec<(String, String)>,
     /// For a trace, its events.
     pub trace: Option<Box<Trace>>,
 }
@@ -38,14 +38,18 @@ impl<'de> JsonFold<'de> for Document {
 
     fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<DocumentFigures, A::Error> {
         let mut found = DocumentFigures::default();
+        let mut kept = RetainedSize::default();
         while let Some(field) = fields.next_key::<String>()? {
             match &*field {
                 "runs" => found.runs = fields.next_value_seed(FoldSeed(Runs))?,
-                "protocol" => {
-                    let mut kept = RetainedSize::default();
-                    let settings =
-                        Settings { name: String::new(), found: &mut found.protocol, kept: &mut kept };
+                "protocol" | "command" | "interrupted" => {
+                    let name = if field == "protocol" { String::new() } else { field };
+                    let settings = Settings { name, found: &mut found.settings, kept: &mut kept };
                     fields.next_value_seed(FoldSeed(settings))?;
+                }
+                "provenance" => {
+                    let inputs = Inputs { found: &mut found.settings, kept: &mut kept };
+                    fields.next_value_seed(FoldSeed(inputs))?;
                 }
                 "traceEvents" => found.trace = fields.next_value_seed(FoldSeed(Events))?,
                 _ => _ = fields.next_value::<IgnoredAny>()?,
@@ -115,8 +119,11 @@ impl<'de> JsonFold<'de> for &mut Run<'_> {
     }
 }
 
-/// Reads a value of a run. Numbers become figures, with dots between levels in their names. Lists are ignored, since they are
-/// distributions and examples. Returns the text if the value is one.
+/// The lists whose items are figures: at thresholds and at ranks, which are the first number of each item.
+const LISTS: [&str; 3] = ["thresholds", "hits.at", "clusters.thresholds"];
+
+/// Reads a value of a run. Numbers become figures, with dots between levels in their names. Other lists than [`LISTS`] are ignored, since
+/// they are distributions and examples. Returns the text if the value is one.
 struct Flat<'r, 'k> {
     name: String,
     run: &'r mut Run<'k>,
@@ -138,12 +145,116 @@ impl<'de> JsonFold<'de> for Flat<'_, '_> {
         Ok(None)
     }
 
+    fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<Option<String>, A::Error> {
+        if !LISTS.contains(&&*self.name) {
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+            return Ok(None);
+        }
+        while list.next_element_seed(FoldSeed(ListItem { name: &self.name, run: &mut *self.run }))?.is_some()
+        {
+        }
+        Ok(None)
+    }
+
     fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<Option<String>, A::Error> {
         while let Some(field) = fields.next_key::<String>()? {
             let name = format!("{}.{field}", self.name);
             fields.next_value_seed(FoldSeed(Flat { name, run: &mut *self.run }))?;
         }
         Ok(None)
+    }
+}
+
+/// Reads an item of one of the [`LISTS`]. Its first number is a part of the names of its figures: `thresholds.0.75.cov_r.mean`.
+struct ListItem<'r, 'k> {
+    name: &'r str,
+    run: &'r mut Run<'k>,
+}
+
+impl<'de> JsonFold<'de> for ListItem<'_, '_> {
+    type Value = ();
+
+    fn part<E>(self, _: JsonPart<'_>) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        if fields.next_key::<String>()?.is_none() {
+            return Ok(());
+        }
+        let at = fields.next_value_seed(FoldSeed(Scalar))?.unwrap_or_default();
+        while let Some(field) = fields.next_key::<String>()? {
+            let name = format!("{}.{at}.{field}", self.name);
+            fields.next_value_seed(FoldSeed(Flat { name, run: &mut *self.run }))?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a text, a number or a truth value as text.
+struct Scalar;
+
+impl<'de> JsonFold<'de> for Scalar {
+    type Value = Option<String>;
+
+    fn part<E>(self, part: JsonPart<'_>) -> Result<Option<String>, E> {
+        Ok(match part {
+            JsonPart::Text(text) => Some(text.to_owned()),
+            JsonPart::Count(number) => Some(number.to_string()),
+            JsonPart::Negative(number) => Some(number.to_string()),
+            JsonPart::Number(number) => Some(number.to_string()),
+            JsonPart::Truth(truth) => Some(truth.to_string()),
+            JsonPart::Null | JsonPart::List | JsonPart::Object => None,
+        })
+    }
+}
+
+/// Reads the inputs of a record: the SHA-256 by the name of each.
+struct Inputs<'f> {
+    found: &'f mut Vec<(String, String)>,
+    kept: &'f mut RetainedSize,
+}
+
+impl<'de> JsonFold<'de> for Inputs<'_> {
+    type Value = ();
+
+    fn part<E>(self, _: JsonPart<'_>) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn list<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list
+            .next_element_seed(FoldSeed(Inputs { found: &mut *self.found, kept: &mut *self.kept }))?
+            .is_some()
+        {}
+        Ok(())
+    }
+
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let [mut name, mut hash] = [None, None];
+        while let Some(field) = fields.next_key::<String>()? {
+            match &*field {
+                "inputs" => {
+                    let inputs = Inputs { found: &mut *self.found, kept: &mut *self.kept };
+                    fields.next_value_seed(FoldSeed(inputs))?;
+                }
+                "name" => name = fields.next_value_seed(FoldSeed(Scalar))?,
+                "sha256" => hash = fields.next_value_seed(FoldSeed(Scalar))?,
+                _ => _ = fields.next_value::<IgnoredAny>()?,
+            }
+        }
+        if let (Some(name), Some(hash)) = (name, hash) {
+            let name = format!("SHA-256 of {name}");
+            self.kept.add(&[&name, &hash])?;
+            // Files of several folders may have one name.
+            let is_same = |known: &str| {
+                known.strip_prefix(&*name).is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
+            };
+            let count = self.found.iter().filter(|(known, _)| is_same(known)).count();
+            let name = if count > 0 { format!("{name} ({})", count + 1) } else { name };
+            self.found.push((name, hash.chars().take(12).collect()));
+        }
+        Ok(())
     }
 }
 
@@ -159,14 +270,7 @@ impl<'de> JsonFold<'de> for Settings<'_> {
     type Value = ();
 
     fn part<E: Error>(self, part: JsonPart<'_>) -> Result<(), E> {
-        let text = match part {
-            JsonPart::Text(text) => text.to_owned(),
-            JsonPart::Count(number) => number.to_string(),
-            JsonPart::Negative(number) => number.to_string(),
-            JsonPart::Number(number) => number.to_string(),
-            JsonPart::Truth(truth) => truth.to_string(),
-            JsonPart::Null | JsonPart::List | JsonPart::Object => return Ok(()),
-        };
+        let Some(text) = Scalar.part(part)? else { return Ok(()) };
         self.kept.add(&[&self.name, &text])?;
         self.found.push((self.name, text));
         Ok(())

@@ -40,8 +40,8 @@ pub struct CompareReport {
     pub files: [String; 2],
     /// The kind of both files.
     pub kind: RecordKind,
-    /// For records: the settings of the protocol that differ, among them the molecules and the seed. Figures of other molecules cannot be
-    /// compared.
+    /// For records: the settings that differ, of the command, the inputs and the protocol, among them the molecules and the seed. Figures
+    /// of other molecules cannot be compared.
     pub settings: Vec<Setting>,
     /// For traces: launches, device time, attention, copies, waits, idle time and phases. Empty for records.
     pub tables: Vec<TraceTable>,
@@ -63,7 +63,7 @@ pub enum RecordKind {
     ChromeTrace,
 }
 
-/// A setting of the protocol of two records.
+/// A setting of two records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Setting {
     /// The field's name with dots between levels.
@@ -91,7 +91,7 @@ pub fn compare(paths: [&Path; 2], job: &Job) -> Result<CompareReport> {
     let files = paths.map(io::file_name);
     match (a, b) {
         (Record::Eval(a), Record::Eval(b)) => {
-            let settings = settings([&a.protocol, &b.protocol]);
+            let settings = settings([&a.settings, &b.settings]);
             Ok(CompareReport { settings, ..report(files, RecordKind::Eval, [a.runs, b.runs]) })
         }
         (Record::Trace(a), Record::Trace(b)) => {
@@ -131,22 +131,21 @@ fn report(files: [String; 2], kind: RecordKind, groups: [Vec<(String, Figures)>;
 }
 
 /// Returns the settings that differ, in the order of the first file.
-fn settings(protocols: [&[(String, String)]; 2]) -> Vec<Setting> {
-    let second = protocols[1].iter().filter(|(name, _)| setting(protocols[0], name).is_none());
-    let names = protocols[0].iter().chain(second).map(|(name, _)| name);
-    let both =
-        names.map(|name| Setting { name: name.clone(), values: protocols.map(|own| setting(own, name)) });
+fn settings(all: [&[(String, String)]; 2]) -> Vec<Setting> {
+    let second = all[1].iter().filter(|(name, _)| setting(all[0], name).is_none());
+    let names = all[0].iter().chain(second).map(|(name, _)| name);
+    let both = names.map(|name| Setting { name: name.clone(), values: all.map(|own| setting(own, name)) });
     both.filter(|setting| setting.values[0] != setting.values[1]).collect()
 }
 
 /// Returns the value of a setting.
-fn setting(protocol: &[(String, String)], name: &str) -> Option<String> {
-    protocol.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+fn setting(settings: &[(String, String)], name: &str) -> Option<String> {
+    settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
 }
 
 /// What is compared of a record of `drift eval`.
 struct EvalRecord {
-    protocol: Vec<(String, String)>,
+    settings: Vec<(String, String)>,
     runs: Vec<(String, Figures)>,
 }
 
@@ -192,9 +191,9 @@ fn read(path: &Path, job: &Job) -> Result<Record> {
         }
     })?;
     match found {
-        DocumentFigures { runs: Some(runs), protocol, .. } => {
+        DocumentFigures { runs: Some(runs), settings, .. } => {
             let runs = runs.ok_or_else(|| refuse("contains a run that is not an object".to_owned()))?;
-            Ok(Record::Eval(EvalRecord { protocol, runs }))
+            Ok(Record::Eval(EvalRecord { settings, runs }))
         }
         DocumentFigures { trace: Some(trace), .. } => Ok(Record::Trace(Box::new(Summary::of(*trace)))),
         DocumentFigures { .. } => Err(refuse("contains neither `runs` nor `traceEvents`".to_owned())),

@@ -68,7 +68,9 @@ impl Jobs<'_> {
              again() {{\n    \
                  kill -INT \"$shard\"\n    \
                  wait \"$shard\"\n    \
-                 [ $? -eq 130 ] && scontrol requeue \"${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID\"\n    \
+                 ended=$?\n    \
+                 [ $ended -eq 130 ] || exit $ended\n    \
+                 scontrol requeue \"${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID\"\n    \
                  exit\n\
              }}\n\
              trap again USR1\n\
