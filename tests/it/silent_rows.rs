@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Folder;
+use crate::support::{Folder, rows};
 
 /// Ethane that passes.
 const GOOD: &str = "[CONFORMER][C]<0.0000,0.0000,0.0000>[C]<1.5000,0.0000,0.0000>[/CONFORMER]";
@@ -170,4 +170,28 @@ fn the_page_tells_what_was_not_read() {
     let page = String::from_utf8(folder.read("page.html")).unwrap();
     assert!(page.contains("1 record skipped. The first: texts.jsonl: line 2"), "{page}");
     assert!(page.contains("1 row left out by --where."));
+}
+
+/// Energies are asked for each conformer that is a row of its own.
+#[test]
+fn each_conformer_has_its_energy() {
+    let folder = Folder::new();
+    let conformer = |x: &str| {
+        format!(
+            "[CONFORMER][CH3]<0.0000,0.0000,0.0000>[CH2]<{x},0.0000,0.0000>[OH]<2.0000,1.3000,0.0000>[/CONFORMER]"
+        )
+    };
+    let whole = format!("[SMILES]CCO[/SMILES]{}{}", conformer("1.5000"), conformer("1.5100"));
+    let wrong = whole.replacen("[CONFORMER][CH3]", "[CONFORMER][NH2]", 1);
+    let lines = [whole, wrong].map(|text| format!("{}\n", json!({"smiles": "CCO", "text": text})));
+    folder.file("texts.jsonl", lines.concat());
+    let program = "while read -r n; do read -r _; i=0; while [ $i -lt $n ]; do read -r _; i=$((i+1)); done; echo 1.0; done";
+    folder.file("energy.sh", format!("{program}\n"));
+    let line = "audit texts.jsonl --dialect fixed --conformers all --energy";
+    let arguments: Vec<&str> =
+        line.split(' ').chain(["sh energy.sh", "--energy-list", "list.jsonl", "--json"]).collect();
+    let report = folder.drift(&arguments).good().json();
+    let listed = rows(&folder.read("list.jsonl"));
+    let records: Vec<&str> = listed.iter().map(|one| one["record"].as_str().unwrap()).collect();
+    assert_eq!(records, ["line 1, conformer 1", "line 1, conformer 2", "line 2, conformer 2"], "{report}");
 }

@@ -19,6 +19,9 @@ use drift_core::encoding::Fixed;
 use drift_core::job::{InputHash, Unit};
 use drift_core::{Encoding, Job, Result};
 
+/// The least bound on the RMSD, in Å: equal positions have one of some 1e-7 Å, by rounding.
+const LEAST_BOUND_ANGSTROM: f64 = 1e-6;
+
 /// The largest error of comparing lengths in single precision, in Å.
 const SLACK_ANGSTROM: f64 = 1e-5;
 
@@ -185,7 +188,7 @@ impl OtherCorpus {
             isotopes,
             keys: Keys::default(),
             subsets: Subsets::default(),
-            bound,
+            bound: bound.max(LEAST_BOUND_ANGSTROM),
         }
     }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::geometry::Conformation;
 use super::group::Checkers;
 use super::judging::usable_points;
-use super::read::Record;
+use super::records::ConformerText;
 use super::request::AuditPlan;
 use super::sample::{TextVerdict, split};
 use crate::audit::chemistry::Chemistry;
@@ -51,18 +51,19 @@ pub struct AnsweredText {
 }
 
 impl EnergyText {
-    /// Returns the text of a record, if a program is to be asked for its energy. Of a text with several conformers it is the first.
+    /// Returns the text of a record, or one of its conformers, if a program is to be asked for its energy.
     pub(super) fn of(
         plan: &AuditPlan,
         encoding: Encoding,
         checkers: &mut Checkers,
-        record: &Record,
+        conformer: &ConformerText<'_>,
         judged: &TextVerdict,
     ) -> Option<Self> {
+        let ConformerText { record, place, of, text, .. } = *conformer;
         plan.energy.as_ref()?;
         // Prompts were parsed when they were read.
         let key = skeleton::from_smiles(&judged.smiles(record.prompt.as_deref())?).ok()?;
-        let answer = split(&record.text).answer;
+        let answer = split(text).answer;
         let points = usable_points(answer, judged, &key, encoding, plan.request.max_atoms)?;
         // The checker provides the elements, one for each point.
         let checker = checkers.of(&key).filter(|checker| checker.atoms() == points.len())?;
@@ -70,7 +71,11 @@ impl EnergyText {
         let elements = checker.elements().collect();
         let frame = EnergyFrame { smiles: skeleton::smiles(&key), elements, points };
         Some(EnergyText {
-            record: record.place.clone(),
+            record: if of > 1 {
+                format!("{}, conformer {}", record.place, place + 1)
+            } else {
+                record.place.clone()
+            },
             model: record.row.model.clone(),
             lp: record.row.lp.as_ref().map(|_| record.row.processor()),
             valid,

@@ -15,6 +15,7 @@ use super::marks::marks;
 use super::outcome::Outcome;
 use super::pairs::TextCounts;
 use super::read::{FileRecords, Record, SmokeHead};
+use super::records::ConformerText;
 use super::request::AuditPlan;
 use super::row_label::RowLabel;
 use super::sample::{TextVerdict, judge, judged_blocks, split};
@@ -244,19 +245,6 @@ fn group<'g>(groups: &'g mut ByRow, row: &RowLabel, plan: &AuditPlan, encoding: 
     groups.entry(row.clone()).or_insert_with(|| Group::new(row.clone(), plan, encoding))
 }
 
-/// The text of a record, or one of its conformers.
-#[derive(Clone, Copy)]
-struct ConformerText<'r> {
-    /// The name of its file.
-    file: &'r str,
-    record: &'r Record,
-    /// The index among the conformers of the record's text.
-    place: usize,
-    /// The number of blocks of the conformers before it.
-    blocks_before: usize,
-    text: &'r str,
-}
-
 /// The results for a part of a file.
 struct Part {
     by_row: ByRow,
@@ -276,20 +264,24 @@ fn judge_records(plan: &AuditPlan, encoding: Encoding, file: &str, records: &[Re
     for record in records {
         let whole = if plan.request.all_conformers && record.text.matches(CONFORMER_OPEN).count() > 1 {
             let mut blocks_before = 0;
-            for (place, text) in conformers_in(&record.text).iter().enumerate() {
-                let conformer = ConformerText { file, record, place, blocks_before, text };
-                blocks_before += part.judge(plan, encoding, &mut checkers, &conformer)?.blocks.len();
+            let conformers = conformers_in(&record.text);
+            for (place, text) in conformers.iter().enumerate() {
+                let conformer =
+                    ConformerText { file, record, place, of: conformers.len(), blocks_before, text };
+                let judged = part.judge(plan, encoding, &mut checkers, &conformer)?;
+                part.asked.extend(EnergyText::of(plan, encoding, &mut checkers, &conformer, &judged));
+                blocks_before += judged.blocks.len();
             }
-            // The program that wrote a report counted texts, whatever conformers they contain. A text has one energy, too.
-            let is_wanted = record.listed.is_some() || plan.energy.is_some();
-            is_wanted.then(|| judge(&plan.sample(record, &record.text, encoding)))
+            // The program that wrote a report counted texts, whatever conformers they contain.
+            record.listed.is_some().then(|| judge(&plan.sample(record, &record.text, encoding)))
         } else {
-            let whole = ConformerText { file, record, place: 0, blocks_before: 0, text: &record.text };
-            Some(part.judge(plan, encoding, &mut checkers, &whole)?)
+            let whole = ConformerText { file, record, place: 0, of: 1, blocks_before: 0, text: &record.text };
+            let judged = part.judge(plan, encoding, &mut checkers, &whole)?;
+            part.asked.extend(EnergyText::of(plan, encoding, &mut checkers, &whole, &judged));
+            Some(judged)
         };
         if let Some(judged) = whole {
             part.list(record, &judged);
-            part.asked.extend(EnergyText::of(plan, encoding, &mut checkers, record, &judged));
         }
     }
     Ok(part)
@@ -313,7 +305,7 @@ impl Part {
         checkers: &mut Checkers,
         conformer: &ConformerText<'_>,
     ) -> Result<TextVerdict> {
-        let ConformerText { file, record, place, blocks_before, text } = *conformer;
+        let ConformerText { file, record, place, blocks_before, text, .. } = *conformer;
         let Record { place: record_place, prompt, row, .. } = record;
         let answer = split(text).answer;
         let mut judged = judge(&plan.sample(record, text, encoding));

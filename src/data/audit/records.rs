@@ -91,6 +91,21 @@ pub struct Record {
     pub listed: Option<SmokePosition>,
 }
 
+/// The text of a record, or one of its conformers.
+#[derive(Clone, Copy)]
+pub(super) struct ConformerText<'r> {
+    /// The name of its file.
+    pub file: &'r str,
+    pub record: &'r Record,
+    /// The index among the conformers of the record's text.
+    pub place: usize,
+    /// The number of these conformers.
+    pub of: usize,
+    /// The number of blocks of the conformers before it.
+    pub blocks_before: usize,
+    pub text: &'r str,
+}
+
 impl Record {
     /// Returns what is said of one of `count` texts of a row. What the row says of its blocks would be true of none; seconds and tokens are
     /// those of all texts, so each has a share, and the first texts have what is left of the tokens.
