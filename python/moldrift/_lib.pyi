@@ -107,8 +107,8 @@ class Tokenizer:
     def likely_end(self, config: str | None = None) -> int | None:
         """The end of text of a tokenizer_config.json, else a token of a usual name."""
 
-    def prompt_ids(self, prompt: str) -> list[int]:
-        """The ids of a prompt, with what stands before every text."""
+    def prompt_ids(self, prompt: str, begun: str = "[CONFORMER]") -> list[int]:
+        """The ids of a prompt, with what stands before every text; ``begun`` is what the first tag lacks."""
 
     def prompt_ids_apart(self, prompt: str, begun: str) -> list[int] | None:
         """The ids of a prompt, if they are not those of its text alone; ``begun`` is what the first tag lacks."""

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 LegalRows: TypeAlias = "tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]"
 
 
+#: The last tokens of a prompt, on which the first one of an answer depends.
+PROMPT_TOKENS = 64
+
+
 class Automaton:
     """The grammar of coordinates in tokens, for one tokenizer and one encoding. It makes the constraints that hold a
     model to the text of a molecule.
@@ -75,6 +79,8 @@ class Automaton:
         )
         self.opened = truth("opened", opened)
         self.source = sources.read(tokenizer, eos_token_id)
+        if dialect is not None and encoding is not None:
+            raise DriftError(f"encoding: stands beside dialect={dialect!r:.60}; give one of them")
         given = dialect if encoding is None else sources.encoding_name(encoding)
         if given is not None and not isinstance(given, str):
             raise DriftError(f"dialect: {given!r:.60} is no name; give fixed or stripped")
@@ -114,9 +120,47 @@ class Automaton:
         last = self.conformers if self.ends_with_tag else 1
         return ends[last - 1] + 1 if len(ends) >= last else len(ids)
 
+    @property
+    def _begun(self) -> str:
+        """The part of an answer's first tag that prompts lack."""
+        return "" if self.opened else "[CONFORMER]"
+
+    def prompt_ids(self, prompt: str) -> list[int]:
+        """The ids of a prompt before an answer, with the tokens that begin every text. They are those that the tokenizer
+        gives for the prompt, unless a token crosses its end: Llama's ``][`` is the first token of the answer.
+
+        >>> automaton = Automaton("qwen-like")
+        >>> automaton.prompt_ids("[SMILES]C[/SMILES]") == automaton.source.tokenizer.ids("[SMILES]C[/SMILES]")
+        True
+        """
+        return self.source.tokenizer.prompt_ids(prompt, self._begun)
+
     def prompt_ids_apart(self, prompt: str) -> list[int] | None:
         """The ids of a prompt before an answer, if they are not those of its text alone, because a token crosses its end."""
-        return self.source.tokenizer.prompt_ids_apart(prompt, "" if self.opened else "[CONFORMER]")
+        return self.source.tokenizer.prompt_ids_apart(prompt, self._begun)
+
+    def check_prompt(self, ids: Sequence[int]) -> None:
+        """Refuses the ids of a prompt, padded or not, behind which the answer would not be what a model was trained on.
+
+        Raises:
+            DriftError: if they end in the tag that opens a conformer and texts begin with it, or lack it and texts do not,
+                or if they have the beginning of the answer's first token.
+        """
+        tokenizer, ends = self.source.tokenizer, set(self.source.ends)
+        known = [one for one in ids[-PROMPT_TOKENS:] if 0 <= one < tokenizer.size]
+        last = next((at for at in range(len(known), 0, -1) if known[at - 1] not in ends), 0)
+        text = tokenizer.answer_text(known[:last])
+        if text.rstrip().endswith("[CONFORMER]") is not self.opened:
+            raise DriftError(
+                "prompt: does not end in [CONFORMER], which opened=True says; leave opened out, or add the tag"
+                if self.opened
+                else "prompt: ends in [CONFORMER], with which texts begin; give the automaton opened=True, or leave the tag out"
+            )
+        if self.prompt_ids_apart(text) is not None:
+            raise DriftError(
+                "prompt: a token of this tokenizer crosses its end, and would be written twice in part; give the model "
+                "the ids of automaton.prompt_ids(prompt)"
+            )
 
     def token(self, token_id: int) -> str:
         """The text of one token."""

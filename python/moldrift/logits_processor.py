@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -69,7 +69,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         constraints = [molecules.constraint(one) for one in smiles]
         self._set_up(molecules.source, constraints, sampling, first_prompt)
         # Other sources of constraints begin their texts wherever the prompt ends.
-        self._opened = getattr(molecules, "opened", None)
+        self._check_prompt = getattr(molecules, "check_prompt", None)
 
     def _set_up(
         self,
@@ -88,7 +88,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         self.rows = _lib.Rows(constraints, prompts, list(source.ends), sampler)
         self.forward_passes = 0
         self._prompts: torch.Tensor | None = None
-        self._opened: bool | None = None
+        self._check_prompt: Callable[[list[int]], None] | None = None
 
     def begin(self, input_ids: torch.Tensor) -> None:
         """Takes the prompts, ``[rows, length]``, as the first call does.
@@ -96,8 +96,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         Raises:
             ValueError: if the rows cannot be divided equally among the molecules, or rows of one molecule have different
                 prompts.
-            DriftError: if the processor was used before, the prompts are longer than the context, or the tag that opens a
-                conformer stands neither in prompts nor in texts, or in both.
+            DriftError: if the processor was used before, the prompts are longer than the context, or an automaton refuses
+                one (`moldrift.Automaton.check_prompt`).
         """
         if self._prompts is not None:
             raise DriftError(USED_TWICE)
@@ -115,24 +115,10 @@ class ConstraintLogitsProcessor(LogitsProcessor):
                 f"prompt: takes {length} tokens, the model's context {context}; "
                 "leave the longest molecules out"
             )
-        if self._opened is not None:
-            self._check_tags(input_ids[::each].tolist())
+        if self._check_prompt is not None:
+            for prompt in input_ids[::each].tolist():
+                self._check_prompt(prompt)
         self._prompts = input_ids.detach().to("cpu", copy=True)
-
-    def _check_tags(self, prompts: list[list[int]]) -> None:
-        """Refuses prompts that end in the tag with which texts begin, or that lack it where texts do."""
-        if any(self._ends_in_tag(prompt) is not self._opened for prompt in prompts):
-            raise DriftError(
-                "prompt: does not end in [CONFORMER], which opened=True says; leave opened out, or add the tag"
-                if self._opened
-                else "prompt: ends in [CONFORMER], with which texts begin; give the automaton opened=True, or leave the tag out"
-            )
-
-    def _ends_in_tag(self, prompt: list[int]) -> bool:
-        """Whether a prompt ends in the tag that opens a conformer."""
-        tokenizer = self.source.tokenizer
-        tail = [one for one in prompt[-TAG_TOKENS:] if one < tokenizer.size]
-        return tokenizer.answer_text(tail).rstrip().endswith("[CONFORMER]")
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """The scores, with -inf for all forbidden tokens.
@@ -212,9 +198,6 @@ class PositionLogitsProcessor(ConstraintLogitsProcessor):
 
 
 NO_NUMBERS = "logits processor: scores of the model are no numbers (NaN); its checkpoint is broken, or 16-bit floats overflow"
-
-#: More tokens than any tokenizer takes for a tag.
-TAG_TOKENS = 16
 
 USED_TWICE = (
     "logits processor: it was used before; make a new one for each call of generate, "

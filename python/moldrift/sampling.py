@@ -14,7 +14,8 @@ class Sampling:
 
     Each token has its own Gumbel noise, keyed by seed, prompt, generation, position and token. The token with the
     largest sum of logit and noise is a draw from the softmax. A seed draws the same tokens in any batch, and the same
-    as ``drift eval``.
+    as ``drift eval``. With a `moldrift.GeometryAutomaton` top-k, top-p and min-p cut the tokens that the geometry leaves;
+    ``drift eval --lp geometry`` cuts those of the automaton, and draws again where the geometry excludes the token.
 
     >>> Sampling.preset("qwen3", seed=1)
     Sampling(temperature=0.7, top_k=20, top_p=0.8, min_p=None, seed=1)

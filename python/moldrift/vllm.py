@@ -43,6 +43,10 @@ _TRUTH = (lambda value: isinstance(value, bool), "true or false")
 #: Whether the value of an option is right, and what it should be.
 _VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "dialect": (lambda value: value is None or isinstance(value, str), "fixed or stripped"),
+    "encoding": (
+        lambda value: value is None or isinstance(value, (str, dict)),
+        "a name, a path or its content",
+    ),
     "conformers": (lambda value: type(value) is int and 1 <= value <= 1000, "1 to 1,000"),
     "opened": _TRUTH,
     "geometry": _TRUTH,
@@ -108,6 +112,8 @@ class AutomatonLogitsProcessor(LogitsProcessor):
                 _geometry(tuple(sorted(strength.items()))).constraint(asked["smiles"])
             else:
                 _lib.skeleton_of(asked["smiles"])
+            named = {name: asked[name] for name in ("dialect", "encoding") if name in asked}
+            _check_encoding(json.dumps(named, sort_keys=True))
         except (DriftError, TypeError, ValueError) as error:
             raise ValueError(f"moldrift: {error}") from error
 
@@ -123,16 +129,24 @@ class AutomatonLogitsProcessor(LogitsProcessor):
         """The folder or the name that has the tokenizer. The model's own also knows the end of a text and the encoding."""
         return str(self._config.tokenizer or self._config.model)
 
+    @cached_property
+    def _size(self) -> int:
+        """The number of ids of the tokenizer."""
+        return sources.read(self._tokenizer, None).tokenizer.size
+
     def _of_options(self, geometry: bool, options: str) -> Automaton:
         kind = GeometryAutomaton if geometry else Automaton
         return kind(self._tokenizer, **json.loads(options))
 
-    def _constraint(self, asked: dict[str, Any]) -> _lib.Constraint:
+    def _constraint(self, asked: dict[str, Any], prompt_ids: list[int] | None) -> _lib.Constraint:
         """The constraint of a request. One automaton serves all requests with the same options or skeleton."""
         if "skeleton" not in asked:
             options = {name: value for name, value in asked.items() if name not in ("smiles", "geometry")}
             content = json.dumps(options, sort_keys=True)
-            return self._automaton(bool(asked.get("geometry")), content).constraint(asked["smiles"])
+            automaton = self._automaton(bool(asked.get("geometry")), content)
+            if prompt_ids is not None:
+                automaton.check_prompt(prompt_ids)
+            return automaton.constraint(asked["smiles"])
         content = json.dumps([asked["skeleton"], asked.get("begun", "")], sort_keys=True)
         return self._skeleton(content).constraint(asked["prompt"])
 
@@ -148,12 +162,12 @@ class AutomatonLogitsProcessor(LogitsProcessor):
         """Takes requests that came, went or changed their row. A request that vLLM had put aside comes back with the
         tokens that it has."""
 
-        def row(params: SamplingParams, _: list[int] | None, output_ids: list[int]) -> _Row | None:
+        def row(params: SamplingParams, prompt_ids: list[int] | None, output_ids: list[int]) -> _Row | None:
             asked = _asked(params)
             if asked is None:
                 return None
             try:
-                return _Row(_lib.Request(self._constraint(asked)), output_ids)
+                return _Row(_lib.Request(self._constraint(asked, prompt_ids)), output_ids)
             except (DriftError, TypeError, ValueError, OverflowError) as error:
                 # What only the tokenizer of the model shows. An error here would end the engine with all requests.
                 of = asked.get("smiles", asked.get("prompt"))
@@ -193,6 +207,9 @@ class AutomatonLogitsProcessor(LogitsProcessor):
         logits[places[~are_forbidden].to(logits.device)] = float("-inf")
         logits[at[legal], listed[legal]] = kept
         logits[at[forbidden], listed[forbidden]] = float("-inf")
+        if any(forbids):
+            # Behind the tokenizer's ids a model may have others, which stand for nothing.
+            logits[places[are_forbidden].to(logits.device), self._size :] = float("-inf")
         return logits
 
 
@@ -201,6 +218,20 @@ def _geometry(strength: tuple[tuple[str, Any], ...]) -> GeometryAutomaton:
     """An automaton that tells, without the model's tokenizer, whether a strength exists and the geometry of a molecule
     is known."""
     return GeometryAutomaton("qwen-like", **dict(strength))
+
+
+@lru_cache(maxsize=AUTOMATA)
+def _check_encoding(content: str) -> None:
+    """Refuses the name of an encoding that does not exist.
+
+    Raises:
+        DriftError: with what is wrong.
+    """
+    try:
+        Automaton("qwen-like", **json.loads(content))
+    except TokenizerRefused:
+        # Of the tokenizer that stands in here. The model's own is asked later.
+        return
 
 
 def _check_skeleton(asked: dict[str, Any]) -> None:

@@ -100,9 +100,11 @@ impl Tokenizer {
         self.inner.likely_end(config.as_ref()).map(|end| end.id)
     }
 
-    /// Returns the ids of a prompt, with the tokens that begin every text (such as Llama's beginning of text).
-    fn prompt_ids(&self, prompt: &str) -> PyResult<Vec<u32>> {
-        self.inner.prompt_ids(prompt).map_err(raised)
+    /// Returns the ids of a prompt, with the tokens that begin every text (such as Llama's beginning of text). `begun` is the part of the
+    /// answer's first tag that the prompt lacks.
+    #[pyo3(signature = (prompt, begun="[CONFORMER]"))]
+    fn prompt_ids(&self, prompt: &str, begun: &str) -> PyResult<Vec<u32>> {
+        self.inner.prompt_ids_before(prompt, &format!("{begun}[C]<")).map_err(raised)
     }
 
     /// Returns the ids of a prompt, if they are not those of its text alone, because a token crosses its end. `begun` is the part of the

@@ -363,3 +363,33 @@ def test_conformers_of_rdkit_without_extent_are_no_references() -> None:
     molecule.AddConformer(conformer)
     with pytest.raises(moldrift.DriftError, match="all atoms of conformer 0 stand at one place"):
         moldrift.Judge({"CO": molecule})
+
+
+def test_prompts_whose_end_a_token_crosses_are_not_taken_as_text() -> None:
+    """The tokenizer's own ids of the prompt would have the beginning of the answer's first token, `][`."""
+    torch = pytest.importorskip("torch")
+    prompt = "[SMILES]CCO[/SMILES]"
+    for name, crosses in (
+        ("mistral-v3-like", True),
+        ("llama-2-like-untagged", True),
+        ("llama-2-like", False),
+    ):
+        automaton = moldrift.Automaton(REPOSITORY / "tests/fixtures/tokenizers" / name, encoding="fixed")
+        tokenizer = automaton.source.tokenizer
+        right = automaton.prompt_ids(prompt)
+        assert (automaton.prompt_ids_apart(prompt) is not None) is crosses
+        for ids in (right, right + list(automaton.source.ends)[:1]):
+            automaton.logits_processor(["CCO"]).begin(torch.tensor([ids]))
+        alone = tokenizer.ids(prompt)
+        if crosses:
+            assert alone[-1] != right[-1]
+            for ids in (alone, [automaton.eos_token_id] * 3 + alone, alone + [automaton.eos_token_id]):
+                with pytest.raises(moldrift.DriftError, match=r"automaton\.prompt_ids\(prompt\)"):
+                    automaton.logits_processor(["CCO"]).begin(torch.tensor([ids]))
+
+
+def test_an_encoding_has_one_name() -> None:
+    with pytest.raises(
+        moldrift.DriftError, match="encoding: stands beside dialect='fixed'; give one of them"
+    ):
+        moldrift.Automaton("qwen-like", dialect="fixed", encoding="stripped")

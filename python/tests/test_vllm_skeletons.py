@@ -26,7 +26,7 @@ FREE = 12
 class Batch:
     """What vLLM tells its processors of a step: requests that came."""
 
-    added: list[tuple[int, Any, None, list[int]]] = field(default_factory=list)
+    added: list[tuple[int, Any, list[int] | None, list[int]]] = field(default_factory=list)
 
 
 def process_dict_updates(rows: dict[int, Any], batch: Batch | None, made: Callable[..., Any]) -> bool:
@@ -184,3 +184,43 @@ def test_automata_are_bounded(plugin: ModuleType, monkeypatch: pytest.MonkeyPatc
     for decimals in range(4):
         held._automaton(False, f'{{"encoding": "fixed-{decimals + 1}"}}')
     assert held._automaton.cache_info().currsize == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ({"dialect": "nope"}, "nope"),
+        ({"encoding": "nope"}, "nope"),
+        ({"encoding": 5}, "encoding is 5; give a name"),
+        ({"dialect": "fixed", "encoding": "stripped"}, "give one of them"),
+    ],
+)
+def test_encodings_that_do_not_exist_are_refused(
+    plugin: ModuleType, more: dict[str, Any], problem: str
+) -> None:
+    check = plugin.AutomatonLogitsProcessor.validate_params
+    check(parameters({"smiles": "CCO", "encoding": "fixed-2"}))
+    with pytest.raises(ValueError, match=problem):
+        check(parameters({"smiles": "CCO", **more}))
+
+
+def test_prompts_that_end_otherwise_than_texts_begin_have_no_text(
+    plugin: ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A prompt that ends in the tag with which texts begin, and ids beyond the tokenizer before a marker."""
+    held = processor(plugin)
+    automaton = moldrift.Automaton("qwen-like")
+    prompt = automaton.prompt_ids("[SMILES]CCO[/SMILES]")
+    opened = automaton.prompt_ids("[SMILES]CCO[/SMILES][CONFORMER]")
+    asked = [
+        ({"smiles": "CCO"}, prompt),
+        ({"smiles": "CCO"}, opened),
+        ({"skeleton": "simple-cif", "prompt": SALT}, []),
+    ]
+    held.update_state(Batch([(at, parameters(one), ids, []) for at, (one, ids) in enumerate(asked)]))
+    assert "prompt: ends in [CONFORMER]" in caplog.text
+    size = automaton.source.tokenizer.size
+    logits = held.apply(torch.zeros(3, size + 5))
+    assert bool(logits[:, size:].isinf().all())
+    legal = [row.isfinite().nonzero().flatten().tolist() for row in logits[:2]]
+    assert legal[0] != [automaton.eos_token_id] and legal[1] == [automaton.eos_token_id]
