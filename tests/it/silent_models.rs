@@ -206,6 +206,7 @@ fn texts_are_written_with_the_junk_that_the_judge_leaves_out() {
 #[test]
 fn arrays_have_no_options_that_shards_do_not_take() {
     let folder = Folder::new();
+    folder.file("texts.jsonl", "");
     for option in ["--trace trace.json", "--same-as texts.jsonl"] {
         let line = format!("slurm eval --lp automaton --samples 4 {option} --array 2 -o run");
         folder.line(&line).refused_for("cannot be used with '--shard");

@@ -50,11 +50,7 @@ impl<'a> Reader<'a> {
     /// `C(=O)O` holds `(`.
     fn word_end(&self, items: usize, rest: &[Part], after: &[Lead]) -> usize {
         let text = self.rest();
-        let follows = |end: usize| match rest.first() {
-            Some(Part::Text(next)) => text[end..].starts_with(&**next),
-            Some(_) => false,
-            None => after.iter().any(|lead| lead.begins(&text[end..])),
-        };
+        let follows = |end: usize| may_begin(&text[end..], rest, after);
         let expected = self.expected(items).filter(|word| text.starts_with(word) && follows(word.len()));
         if let Some(word) = expected {
             return word.len();
@@ -73,5 +69,14 @@ impl<'a> Reader<'a> {
         let known = &self.bound.items[items];
         let Arrangement::Sequence(sequence) = &known.arrangement else { return None };
         Some(&known.words[*sequence.get(self.out.items[items].len() - 1)? as usize])
+    }
+}
+
+/// Returns whether a text may begin with parts that `after` follows, if these begin with fixed text.
+fn may_begin(text: &str, parts: &[Part], after: &[Lead]) -> bool {
+    match parts.first() {
+        Some(Part::Text(next)) => text.starts_with(&**next),
+        Some(_) => false,
+        None => after.iter().any(|lead| lead.begins(text)),
     }
 }

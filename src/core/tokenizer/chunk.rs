@@ -149,14 +149,13 @@ fn may_stand(added: &str) -> String {
 /// Returns a character that may stand in texts, perhaps behind a space, and whose tokens are parts of characters. States are texts, so
 /// that none stands behind such a token.
 fn split_character(tokenizer: &Tokenizer, spellings: &TokenSpellings, dfa: &Dfa) -> Option<String> {
-    let is_split = |text: &String| {
-        let whole = |id: &u32| std::str::from_utf8(spellings.bytes(*id)).is_ok();
-        dfa.holds(text.as_bytes()) && tokenizer.ids(text).is_ok_and(|ids| !ids.iter().all(whole))
-    };
-    let texts = dfa
-        .characters()
-        .into_iter()
-        .filter(|c| !c.is_ascii())
-        .flat_map(|c| [format!("{c}"), format!(" {c}")]);
-    texts.into_iter().find(is_split)
+    let characters = dfa.characters().into_iter().filter(|c| !c.is_ascii());
+    let mut texts = characters.flat_map(|c| [format!("{c}"), format!(" {c}")]);
+    texts.find(|text| dfa.holds(text.as_bytes()) && is_split(tokenizer, spellings, text))
+}
+
+/// Returns whether some token of a text is not whole characters.
+fn is_split(tokenizer: &Tokenizer, spellings: &TokenSpellings, text: &str) -> bool {
+    let is_whole = |id: &u32| std::str::from_utf8(spellings.bytes(*id)).is_ok();
+    tokenizer.ids(text).is_ok_and(|ids| !ids.iter().all(is_whole))
 }
