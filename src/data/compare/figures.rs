@@ -247,15 +247,17 @@ impl<'de> JsonFold<'de> for Inputs<'_> {
             let name = format!("SHA-256 of {name}");
             self.kept.add(&[&name, &hash])?;
             // Files of several folders may have one name.
-            let is_same = |known: &str| {
-                known.strip_prefix(&*name).is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
-            };
-            let count = self.found.iter().filter(|(known, _)| is_same(known)).count();
+            let count = self.found.iter().filter(|(known, _)| is_called(known, &name)).count();
             let name = if count > 0 { format!("{name} ({})", count + 1) } else { name };
             self.found.push((name, hash.chars().take(12).collect()));
         }
         Ok(())
     }
+}
+
+/// Returns whether a setting has a name, or is a further one of this name.
+fn is_called(setting: &str, name: &str) -> bool {
+    setting.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
 }
 
 /// Reads the settings of a protocol as text, with dots between levels in their names. Lists are ignored: they tell what was found.
