@@ -125,18 +125,13 @@ class AutomatonLogitsProcessor(LogitsProcessor):
         self._rows: dict[int, _Row] = {}
 
     @cached_property
-    def _tokenizer(self) -> str:
-        """The folder or the name that has the tokenizer. The model's own also knows the end of a text and the encoding."""
-        return str(self._config.tokenizer or self._config.model)
-
-    @cached_property
-    def _size(self) -> int:
-        """The number of ids of the tokenizer."""
-        return sources.read(self._tokenizer, None).tokenizer.size
+    def _source(self) -> sources.TokenizerSource:
+        """The tokenizer. The model's own folder also knows the end of a text and the encoding."""
+        return sources.read(str(self._config.tokenizer or self._config.model))
 
     def _of_options(self, geometry: bool, options: str) -> Automaton:
         kind = GeometryAutomaton if geometry else Automaton
-        return kind(self._tokenizer, **json.loads(options))
+        return kind(self._source, **json.loads(options))
 
     def _constraint(self, asked: dict[str, Any], prompt_ids: list[int] | None) -> _lib.Constraint:
         """The constraint of a request. One automaton serves all requests with the same options or skeleton."""
@@ -152,7 +147,7 @@ class AutomatonLogitsProcessor(LogitsProcessor):
 
     def _of_skeleton(self, content: str) -> SkeletonAutomaton:
         skeleton, begun = json.loads(content)
-        return SkeletonAutomaton(self._tokenizer, skeleton, begun=begun)
+        return SkeletonAutomaton(self._source, skeleton, begun=begun)
 
     def is_argmax_invariant(self) -> bool:
         """False: the most likely token may be forbidden."""
@@ -172,9 +167,7 @@ class AutomatonLogitsProcessor(LogitsProcessor):
                 # What only the tokenizer of the model shows. An error here would end the engine with all requests.
                 of = asked.get("smiles", asked.get("prompt"))
                 _log.error("moldrift: %s; the text of %r ends at once", error, of)
-                return _Row(
-                    _lib.Request.ended(sources.read(self._tokenizer, None).eos, str(error)), output_ids
-                )
+                return _Row(_lib.Request.ended(self._source.eos, str(error)), output_ids)
 
         process_dict_updates(self._rows, batch_update, row)
 
@@ -209,7 +202,7 @@ class AutomatonLogitsProcessor(LogitsProcessor):
         logits[at[forbidden], listed[forbidden]] = float("-inf")
         if any(forbids):
             # Behind the tokenizer's ids a model may have others, which stand for nothing.
-            logits[places[are_forbidden].to(logits.device), self._size :] = float("-inf")
+            logits[places[are_forbidden].to(logits.device), self._source.tokenizer.size :] = float("-inf")
         return logits
 
 

@@ -67,8 +67,8 @@ pub(super) fn check_prompt(skeleton: &Skeleton, items: &[Items], fields: &[Strin
 fn check_marker(skeleton: &Skeleton, fields: Option<&[String]>) -> Result<(), String> {
     let Some(marker) = &skeleton.marker else { return Ok(()) };
     let whole = fixed_text(&skeleton.parts, fields);
-    let texts = skeleton.ends.iter().map(|end| format!("{whole}{end}"));
-    let Some(text) = texts.into_iter().find(|text| text.contains(&**marker)) else { return Ok(()) };
+    let mut texts = skeleton.ends.iter().map(|end| format!("{whole}{end}"));
+    let Some(text) = texts.find(|text| text.contains(&**marker)) else { return Ok(()) };
     let line = text.split(NOT_FIXED).find(|text| text.contains(&**marker)).unwrap_or_default();
     Err(format!("`text` has `marker` itself in `{}`, so no text could have it once", line.escape_debug()))
 }
@@ -259,16 +259,8 @@ fn check_slot(skeleton: &Skeleton, slot: usize, behind: &[Lead]) -> Result<(), S
 
 /// Returns the bytes with which texts may begin; `None` if they are not known.
 fn first_bytes(leads: &[Lead]) -> Option<BTreeSet<u8>> {
-    let mut all = BTreeSet::new();
-    for lead in leads {
-        match lead {
-            Lead::Text(text, _) => all.extend(text.bytes().next()),
-            Lead::Bytes(bytes) => all.extend(bytes),
-            Lead::Words(words) => all.extend(initials(words)),
-            Lead::Unknown | Lead::End(_) => return None,
-        }
-    }
-    Some(all)
+    let is_known = |lead: &Lead| !matches!(lead, Lead::Unknown | Lead::End(_));
+    leads.iter().all(is_known).then(|| leads.iter().flat_map(Lead::firsts).collect())
 }
 
 impl Lead {

@@ -268,17 +268,13 @@ fn judge_records(plan: &AuditPlan, encoding: Encoding, file: &str, records: &[Re
             for (place, text) in conformers.iter().enumerate() {
                 let conformer =
                     ConformerText { file, record, place, of: conformers.len(), blocks_before, text };
-                let judged = part.judge(plan, encoding, &mut checkers, &conformer)?;
-                part.asked.extend(EnergyText::of(plan, encoding, &mut checkers, &conformer, &judged));
-                blocks_before += judged.blocks.len();
+                blocks_before += part.judge(plan, encoding, &mut checkers, &conformer)?.blocks.len();
             }
             // The program that wrote a report counted texts, whatever conformers they contain.
             record.listed.is_some().then(|| judge(&plan.sample(record, &record.text, encoding)))
         } else {
             let whole = ConformerText { file, record, place: 0, of: 1, blocks_before: 0, text: &record.text };
-            let judged = part.judge(plan, encoding, &mut checkers, &whole)?;
-            part.asked.extend(EnergyText::of(plan, encoding, &mut checkers, &whole, &judged));
-            Some(judged)
+            Some(part.judge(plan, encoding, &mut checkers, &whole)?)
         };
         if let Some(judged) = whole {
             part.list(record, &judged);
@@ -358,6 +354,7 @@ impl Part {
                     .map(|_| TextPairing::new(answer, encoding, &judged, prompt, chemistry.as_ref())),
             });
         }
+        self.asked.extend(EnergyText::of(plan, encoding, checkers, conformer, &judged));
         Ok(judged)
     }
 

@@ -266,12 +266,10 @@ impl Program {
             Some(Node::Loop { items, body, exit }) => {
                 let (count, known, words) =
                     (&at.counts[*items], &self.items[*items], self.writes_words[*items]);
-                let begun = count.may_begin(known, words).then(|| at.changed(*items, Count::begin));
-                let begun = begun.map(|begun| Spot { node: *body, ..begun });
-                let ended =
-                    count.may_end(known, words).then(|| at.changed(*items, |count| count.finish(known)));
-                let ended = ended.map(|ended| Spot { node: *exit, ..ended });
-                begun.into_iter().chain(ended).collect()
+                let begun = || Spot { node: *body, ..at.changed(*items, Count::begin) };
+                let ended = || Spot { node: *exit, ..at.changed(*items, |count| count.finish(known)) };
+                let begun = count.may_begin(known, words).then(begun);
+                begun.into_iter().chain(count.may_end(known, words).then(ended)).collect()
             }
             Some(Node::Choice(nodes)) => {
                 nodes.iter().map(|node| Spot { node: *node, ..at.clone() }).collect()
