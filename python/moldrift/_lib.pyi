@@ -113,6 +113,9 @@ class Tokenizer:
     def prompt_ids_apart(self, prompt: str, begun: str) -> list[int] | None:
         """The ids of a prompt, if they are not those of its text alone; ``begun`` is what the first tag lacks."""
 
+    def begins_as_behind(self, end: str, prompt: str, begun: str) -> bool:
+        """Whether an answer behind a prompt begins as behind one of this end; ``begun`` is what the first tag lacks."""
+
     def ids(self, text: str) -> list[int]:
         """The ids of a text, without special tokens around it."""
 
@@ -142,6 +145,7 @@ class Processor:
         bounds: float = 0.2,
         signs: bool = True,
         planes: bool = True,
+        prompt_end: str | None = None,
     ) -> Processor: ...
     @property
     def kind(self) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import moldrift._lib as _lib
 import moldrift.sources as sources
-from moldrift.arguments import number, prefix_of, smiles_text, token_ids, truth, whole_number
+from moldrift.arguments import is_text, number, prefix_of, smiles_text, token_ids, truth, whole_number
 from moldrift.errors import DriftError
 from moldrift.sampling import Sampling
 
@@ -24,6 +24,9 @@ LegalRows: TypeAlias = "tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]"
 
 #: The last tokens of a prompt, on which the first one of an answer depends.
 PROMPT_TOKENS = 64
+
+#: The end of prompts, unless an automaton is told another one.
+SMILES_CLOSE = "[/SMILES]"
 
 
 class Automaton:
@@ -56,6 +59,9 @@ class Automaton:
             decides, then the tokenizer.
         conformers: the number of conformers in an answer, 1 to 1,000, one after another, each between its tags.
         opened: whether prompts already end in ``[CONFORMER]``.
+        prompt_end: what prompts end in before ``[CONFORMER]``, if not in ``[/SMILES]``: the end of a chat template, such as
+            ``<|im_start|>assistant\\n``. The first token of an answer may depend on it: behind ``[/SMILES]`` that of Llama
+            and Qwen is ``][``.
 
     Raises:
         TokenizerRefused: if the automaton cannot be exact for this tokenizer; the message says why.
@@ -73,7 +79,11 @@ class Automaton:
         eos_token_id: int | list[int] | None = None,
         conformers: int = 1,
         opened: bool = False,
+        prompt_end: str | None = None,
     ) -> None:
+        if prompt_end is not None and not is_text(prompt_end):
+            raise DriftError(f"prompt_end: {prompt_end!r:.60} is no text; give what prompts end in")
+        self.prompt_end = prompt_end
         self.conformers = whole_number(
             "conformers", conformers, range(1, 1001), "are not in a text", "1 to 1,000"
         )
@@ -92,6 +102,7 @@ class Automaton:
             self.source.eos,
             conformers=self.conformers,
             opened=self.opened,
+            prompt_end=self.prompt_end,
             **self._strength(),
         )
 
@@ -144,7 +155,7 @@ class Automaton:
 
         Raises:
             DriftError: if they end in the tag that opens a conformer and texts begin with it, or lack it and texts do not,
-                or if they have the beginning of the answer's first token.
+                if they have the beginning of the answer's first token, or end so that another token is the first.
         """
         tokenizer, ends = self.source.tokenizer, set(self.source.ends)
         known = [one for one in ids[-PROMPT_TOKENS:] if 0 <= one < tokenizer.size]
@@ -160,6 +171,12 @@ class Automaton:
             raise DriftError(
                 "prompt: a token of this tokenizer crosses its end, and would be written twice in part; give the model "
                 "the ids of automaton.prompt_ids(prompt)"
+            )
+        end = SMILES_CLOSE if self.prompt_end is None else self.prompt_end
+        if not tokenizer.begins_as_behind(f"{end}[CONFORMER]" if self.opened else end, text, self._begun):
+            raise DriftError(
+                f"prompt: behind {text[-40:]!r} an answer begins with other tokens than behind {end!r}; give the "
+                "automaton prompt_end=, what prompts end in before [CONFORMER]"
             )
 
     def token(self, token_id: int) -> str:
@@ -319,8 +336,8 @@ class GeometryAutomaton(Automaton):
     ['1']
 
     Args:
-        tokenizer, dialect, encoding, eos_token_id, conformers, opened: as for `Automaton`. The encoding must write x, y
-            and z behind each atom.
+        tokenizer, dialect, encoding, eos_token_id, conformers, opened, prompt_end: as for `Automaton`. The encoding must
+            write x, y and z behind each atom.
         bounds: the share by which distances may exceed the judge's bounds, above 0 and at most 0.5.
         signs: whether stereocentres and double bonds get the sense of their marks.
         planes: whether flat groups stay flat.

@@ -23,6 +23,7 @@ def export_grammar(
     eos_token_id: int | list[int] | None = None,
     conformers: int = 1,
     opened: bool = False,
+    prompt_end: str | None = None,
 ) -> list[dict[str, Any]]:
     """The grammar of each molecule, in token ids, for engines that follow grammars.
 
@@ -38,19 +39,20 @@ def export_grammar(
         encoding: any encoding, as for :class:`moldrift.Automaton`.
         format: ``lark`` (llguidance), ``ebnf`` (XGrammar), or ``json``, the tables.
         eos_token_id: the id that ends a text; only the tables contain it.
-        conformers, opened: as for :class:`moldrift.Automaton`.
+        conformers, opened, prompt_end: as for :class:`moldrift.Automaton`.
 
     Returns:
         ``{"smiles": …, "skeleton": …, "grammar": …}`` for each molecule, in their order; with ``prompt_ids`` where a token
-        crosses the end of the prompt. Then give an engine these ids instead of the prompt's text.
+        crosses the end of the prompt ``[SMILES]…[/SMILES]``. Then give an engine these ids instead of the prompt's text.
 
     Raises:
         InvalidSmiles: if one of ``smiles`` is not a SMILES; nothing is written then.
         TokenizerRefused: if the automaton cannot be exact for this tokenizer.
-        DriftError: if options are given beside an automaton, which has its own.
+        DriftError: if options are given beside an automaton, which has its own, or a token crosses ``prompt_end``.
     """
     automaton = tokenizer if isinstance(tokenizer, Automaton) else None
-    plain = dialect is None and encoding is None and eos_token_id is None and conformers == 1 and not opened
+    options = (dialect, encoding, eos_token_id, prompt_end)
+    plain = all(one is None for one in options) and conformers == 1 and not opened
     if automaton is not None and not plain:
         problem = "is an automaton, which has its encoding, its end of text and its conformers"
         raise DriftError(f"tokenizer: {problem}; leave these options out")
@@ -61,6 +63,7 @@ def export_grammar(
         eos_token_id=eos_token_id,
         conformers=conformers,
         opened=opened,
+        prompt_end=prompt_end,
     )
     lines = [_line(automaton, one, format) for one in ([smiles] if isinstance(smiles, str) else smiles)]
     if output is not None:
@@ -77,7 +80,12 @@ def _line(automaton: Automaton, smiles: str, format: str) -> dict[str, Any]:
     constraint = automaton.constraint(smiles)
     grammar = constraint.grammar(format)
     opened = "[CONFORMER]" if automaton.opened else ""
-    ids = automaton.prompt_ids_apart(f"[SMILES]{smiles}[/SMILES]{opened}")
+    ids = automaton.prompt_ids_apart(f"{automaton.prompt_end or f'[SMILES]{smiles}[/SMILES]'}{opened}")
+    if ids is not None and automaton.prompt_end is not None:
+        raise DriftError(
+            f"prompt_end: a token of this tokenizer crosses the end of {automaton.prompt_end!r:.60}; end prompts in a line "
+            "break or a special token"
+        )
     return {
         "smiles": smiles,
         "skeleton": constraint.skeleton,

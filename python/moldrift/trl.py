@@ -218,6 +218,7 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
         text = self.automaton.text(prompt_ids)
         if self.automaton.prompt_ids_apart(text) is not None:
             raise _refused("vLLM with a tokenizer of which a token crosses the end of the prompt")
+        self.automaton.check_prompt(prompt_ids)
         return self.automaton.grammar(self.smiles_of(text), self._grammar)
 
     def _rollout(self, prompts: list[Any], _trainer: Any) -> dict[str, Any]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 #: The options of a request beside ``smiles`` and ``geometry``: of both automata, and of `GeometryAutomaton` alone.
-_OPTIONS = frozenset({"dialect", "encoding", "conformers", "opened"})
+_OPTIONS = frozenset({"dialect", "encoding", "conformers", "opened", "prompt_end"})
 _STRENGTH = frozenset({"bounds", "signs", "planes"})
 _TRUTH = (lambda value: isinstance(value, bool), "true or false")
 #: Whether the value of an option is right, and what it should be.
@@ -49,6 +49,7 @@ _VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "conformers": (lambda value: type(value) is int and 1 <= value <= 1000, "1 to 1,000"),
     "opened": _TRUTH,
+    "prompt_end": (lambda value: value is None or isinstance(value, str), "a text"),
     "geometry": _TRUTH,
     "bounds": (lambda value: type(value) in (int, float), "a number"),
     "signs": _TRUTH,
@@ -77,11 +78,11 @@ class AutomatonLogitsProcessor(LogitsProcessor):
     """Holds each request with ``extra_args={"moldrift": {"smiles": …}}`` to the text of its molecule, or of a skeleton.
 
     Further keys of the mapping are ``geometry`` (true for `moldrift.GeometryAutomaton`), and the options of the two
-    classes: ``dialect``, ``encoding``, ``conformers``, ``opened``, and with ``geometry`` also ``bounds``, ``signs`` and
-    ``planes``. A request ``{"skeleton": …, "prompt": {…}}`` instead is held to a text of the skeleton (a name, a path or
-    its content) for the data of its prompt, as by `moldrift.SkeletonAutomaton`; ``"begun"`` is the beginning of the text
-    that the prompt ends with. vLLM itself draws the tokens, so temperature, top-p, seeds and log-probabilities work as
-    always.
+    classes: ``dialect``, ``encoding``, ``conformers``, ``opened``, ``prompt_end``, and with ``geometry`` also ``bounds``,
+    ``signs`` and ``planes``. A request ``{"skeleton": …, "prompt": {…}}`` instead is held to a text of the skeleton (a
+    name, a path or its content) for the data of its prompt, as by `moldrift.SkeletonAutomaton`; ``"begun"`` is the
+    beginning of the text that the prompt ends with. vLLM itself draws the tokens, so temperature, top-p, seeds and
+    log-probabilities work as always.
     Speculative decoding takes no logits processors; vLLM says so when it starts.
     """
 

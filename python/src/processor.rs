@@ -38,7 +38,7 @@ impl Processor {
     /// `kind` is one of none, generic, qwen38, qwen39, targeted, allowlist, truncating, automaton, geometry. `eos` ends a text. `others` are
     /// further end tokens and the token at the beginning of a text, which position templates forbid in numbers.
     #[new]
-    #[pyo3(signature = (tokenizer, kind, dialect, eos, others=Vec::new(), placeholder=None, conformers=1, opened=false, bounds=0.2, signs=true, planes=true))]
+    #[pyo3(signature = (tokenizer, kind, dialect, eos, others=Vec::new(), placeholder=None, conformers=1, opened=false, bounds=0.2, signs=true, planes=true, prompt_end=None))]
     // One call from Python, with options as keyword arguments.
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -54,6 +54,7 @@ impl Processor {
         bounds: f64,
         signs: bool,
         planes: bool,
+        prompt_end: Option<&str>,
     ) -> PyResult<Self> {
         let strength = GeometryStrength { bounds, signs, planes };
         strength.check().map_err(raised)?;
@@ -63,7 +64,11 @@ impl Processor {
         let tokenizer = tokenizer.inner.clone();
         let specials = Specials { eos, ends: Vec::new(), others };
         let made = work::detached(py, || {
-            logit_processor(kind, &tokenizer, encoding, placeholder.as_ref(), specials)
+            let made = logit_processor(kind, &tokenizer, encoding, placeholder.as_ref(), specials)?;
+            match prompt_end {
+                Some(prompt_end) => made.behind(prompt_end),
+                None => Ok(made),
+            }
         });
         let inner = made.map_err(|error| match error {
             Error::Input { .. } => Class::Tokenizer.of()(error),

@@ -113,6 +113,12 @@ impl Tokenizer {
         self.inner.prompt_ids_apart(prompt, begun).map_err(raised)
     }
 
+    /// Returns whether an answer behind the tokens of a prompt, given by their text, begins as behind a prompt of this end. `begun` is the part
+    /// of the answer's first tag that prompts lack.
+    fn begins_as_behind(&self, end: &str, prompt: &str, begun: &str) -> PyResult<bool> {
+        self.inner.begins_as_behind(end, prompt, begun).map_err(raised)
+    }
+
     /// Returns the ids of a text, without special tokens around it.
     fn ids(&self, text: &str) -> PyResult<Vec<u32>> {
         self.inner.ids(text).map_err(raised)

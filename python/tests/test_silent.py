@@ -388,6 +388,32 @@ def test_prompts_whose_end_a_token_crosses_are_not_taken_as_text() -> None:
                     automaton.logits_processor(["CCO"]).begin(torch.tensor([ids]))
 
 
+def test_prompts_of_a_chat_are_told_to_the_automaton() -> None:
+    """Behind a chat's last line the answer's first token is `[`, behind `[/SMILES]` it is `][`."""
+    torch = pytest.importorskip("torch")
+    folder = REPOSITORY / "tests/fixtures/tokenizers/llama-2-like-untagged"
+    chat = "user: [SMILES]CO[/SMILES]\nassistant:\n"
+    plain = moldrift.Automaton(folder, encoding="fixed")
+    told = moldrift.Automaton(folder, encoding="fixed", prompt_end="assistant:\n")
+    ids = plain.source.tokenizer.ids(chat)
+    with pytest.raises(moldrift.DriftError, match="give the automaton prompt_end="):
+        plain.logits_processor(["CO"]).begin(torch.tensor([ids]))
+    told.logits_processor(["CO"]).begin(torch.tensor([ids]))
+    answer = "[CONFORMER][C]<1.0000,2.0000,3.0000>[O]<0.5000,-12.0000,3.0001>[/CONFORMER]"
+    written = plain.source.tokenizer.ids(chat + answer)
+    assert written[: len(ids)] == ids
+    written = written[len(ids) :]
+    assert told.allowed_ids("CO") == written[:1] != plain.allowed_ids("CO")
+    assert len(told.legal("CO", written)[0]) == len(written) + 1
+    with pytest.raises(moldrift.ForbiddenToken):
+        plain.legal("CO", written)
+    # A grammar has no ids of a prompt that it does not know, and begins as the automaton does.
+    [line] = moldrift.export_grammar(folder, "CO", encoding="fixed", prompt_end="assistant:\n")
+    assert "prompt_ids" not in line and line["grammar"] == told.grammar("CO") != plain.grammar("CO")
+    with pytest.raises(moldrift.DriftError, match="prompt_end: a token of this tokenizer crosses"):
+        moldrift.export_grammar(folder, "CO", encoding="fixed", prompt_end="[/INST]")
+
+
 def test_an_encoding_has_one_name() -> None:
     with pytest.raises(
         moldrift.DriftError, match="encoding: stands beside dialect='fixed'; give one of them"

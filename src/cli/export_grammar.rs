@@ -10,8 +10,9 @@ use super::skeletons::{self, SKELETONS, SkeletonArgs};
 use super::values::{Choice, DIALECTS_OR_AUTO, DialectOrAuto, EncodingArgs, choice, found, not_stdout};
 use crate::report::format::{counted, encoding_name, thousands};
 use drift_core::checkpoint::RequiredFiles;
-use drift_core::constraint::automaton::AnswerForm;
+use drift_core::constraint::automaton::{AnswerForm, AutomatonProcessor};
 use drift_core::constraint::grammar::{GrammarFormat, llguidance_loads};
+use drift_core::text::CONFORMER_OPEN;
 use drift_core::tokenizer::{encoding_beside, end_beside};
 use drift_core::{Encoding, Error, Job, Tokenizer};
 use drift_data::export::{ExportPlan, ExportReport, ExportSource, export};
@@ -44,6 +45,9 @@ pub(super) struct Args {
     /// The prompt ends with `[CONFORMER]`, and the answer begins after it
     #[arg(long, help_heading = GRAMMARS)]
     opened: bool,
+    /// The end of prompts, if not `[/SMILES]`: behind a chat, what stands before the answer
+    #[arg(long, value_name = "TEXT", help_heading = GRAMMARS)]
+    prompt_end: Option<String>,
     /// The tokenizer: a file, a model folder, org/name in the cache of Hugging Face, or a built-in one
     #[arg(long, value_name = "TOKENIZER", default_value = "qwen-like", help_heading = MODEL)]
     tokenizer: PathBuf,
@@ -132,6 +136,7 @@ fn refuse_for_skeletons(args: &Args) -> Result<(), Error> {
         ("--separator", asked.spaces.is_some()),
         ("--conformers", args.conformers > 1),
         ("--opened", args.opened),
+        ("--prompt-end", args.prompt_end.is_some()),
         ("--eos", args.eos.is_some()),
     ];
     let wrong = given.into_iter().find(|option| option.1);
@@ -163,6 +168,10 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     }
     let form = AnswerForm { conformers: args.conformers.into(), opened: args.opened };
     let processor = advice::automaton(&tokenizer, encoding, eos.unwrap_or(NO_END))?.answering(form);
+    let processor = match &args.prompt_end {
+        Some(prompt_end) => behind(processor, &tokenizer, prompt_end)?,
+        None => processor,
+    };
     note_unloadable(&tokenizer, format, output);
     Ok(ExportPlan {
         processor,
@@ -174,6 +183,21 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
         },
         format,
     })
+}
+
+/// Returns the automaton behind prompts of another end. Their ids are the engine's, so no token may cross the end.
+fn behind(
+    processor: AutomatonProcessor,
+    tokenizer: &Tokenizer,
+    prompt_end: &str,
+) -> Result<AutomatonProcessor, Error> {
+    let (tag, begun) = if processor.form().opened { (CONFORMER_OPEN, "") } else { ("", CONFORMER_OPEN) };
+    if tokenizer.prompt_ids_apart(&format!("{prompt_end}{tag}"), begun)?.is_some() {
+        let problem = "a token of this tokenizer crosses the end of such a prompt";
+        let remedy = "end prompts in a line break or a special token, or leave the option out for prompts that end in [/SMILES]";
+        return Err(Error::input("--prompt-end", problem, remedy));
+    }
+    processor.behind(prompt_end)
 }
 
 /// Reports how many grammars were written, and which molecules were skipped.

@@ -11,7 +11,7 @@ use super::lost_gpu::given_up;
 use super::output::Output;
 use super::skipped;
 use super::values::found;
-use crate::report::format::thousands;
+use crate::report::format::counted;
 use drift_core::checkpoint::RequiredFiles;
 use drift_core::constraint::automaton::AnswerForm;
 use drift_core::constraint::{Placeholder, ProcessorKind, USUAL_PLACEHOLDER};
@@ -284,25 +284,27 @@ pub(super) fn check_shards(place: String, shards: u32, molecules: &Molecules) ->
     if shards as usize <= count {
         return Ok(());
     }
-    Err(Error::input(place, format!("there are only {count} molecules"), "give fewer shards"))
+    let are = if count == 1 { "is" } else { "are" };
+    let problem = format!("there {are} only {}", counted(count as u64, "molecule"));
+    Err(Error::input(place, problem, "give fewer shards"))
 }
 
 /// Shows what a shard finished, or says how it continues.
 pub(super) fn show_shard(shard: Shard, done: &ShardDone, output: &Output) -> anyhow::Result<()> {
-    let texts = thousands(done.texts as u64);
+    let texts = counted(done.texts as u64, "text");
     if done.interrupted {
-        let kept = format!("{texts} texts are kept; the same command goes on");
+        let kept = format!("kept {texts}; the same command goes on");
         return Err(Error::Stopped { kept }.into());
     }
     match output.json {
         true => output.document(done),
-        false => output.text(&format!("shard {shard}: {texts} texts")),
+        false => output.text(&format!("shard {shard}: {texts}")),
     }
 }
 
 /// Notes how many texts were finished before.
 pub(super) fn tell_kept(kept: &TextStore, output: &Output) {
     if kept.texts() > 0 {
-        output.note(&format!("continues after {} finished texts", thousands(kept.texts() as u64)));
+        output.note(&format!("continues after {}", counted(kept.texts() as u64, "finished text")));
     }
 }

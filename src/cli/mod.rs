@@ -160,9 +160,11 @@ pub fn main() -> ExitCode {
             let outcome = run(cli, (&command, &matches), &output);
             (output, outcome)
         }
-        Err(error) if skeletons::is_refused(&error) => return skeletons::refuse(),
         // Help is a result, and is printed as one.
-        Err(error) if error.use_stderr() => return Output::usage_error(&error),
+        Err(error) if error.use_stderr() => match skeletons::refusal(&error) {
+            None => return Output::usage_error(&error),
+            Some(refusal) => (Output::new(false), Err(refusal.into())),
+        },
         Err(help) => {
             let output = Output::new(false);
             let outcome = output.help(&help);

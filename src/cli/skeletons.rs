@@ -1,7 +1,6 @@
 //! `--skeleton` and `--prompts`: texts that a skeleton describes, in place of enriched SMILES.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -48,11 +47,20 @@ impl SkeletonArgs {
     }
 }
 
-/// Returns whether a command line was refused because its verb takes no skeleton.
-pub(super) fn is_refused(error: &clap::Error) -> bool {
-    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return false };
-    let name = given.split('=').next();
-    error.kind() == ErrorKind::UnknownArgument && matches!(name, Some("--skeleton" | "--prompts"))
+/// Returns the refusal of a command line whose verb takes no skeleton.
+pub(super) fn refusal(error: &clap::Error) -> Option<Error> {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return None };
+    let option = given.split('=').next().filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
+    let remedy = match option {
+        "--skeleton" => "drift audit, inspect, encodings, export-grammar and train-tokenizer take skeletons",
+        // Whoever has no skeleton wants prompts of molecules.
+        "--prompts" => {
+            "--smiles FILE or --corpus INPUT has the molecules of prompts; --prompts stands beside a --skeleton, \
+             which drift audit, inspect, encodings, export-grammar and train-tokenizer take"
+        }
+        _ => return None,
+    };
+    Some(Error::input(option, "this command knows enriched SMILES alone", remedy))
 }
 
 /// Returns the refusal of an option that only enriched SMILES has.
@@ -62,20 +70,6 @@ pub(super) fn meaningless(option: &str) -> Error {
         _ => "leave it out, or leave out --skeleton",
     };
     Error::input(option, "has no meaning for texts of a skeleton", remedy)
-}
-
-/// Refuses it in one line.
-pub(super) fn refuse() -> ExitCode {
-    let problem = "this command knows enriched SMILES alone";
-    Output::new(false).error(
-        &Error::input(
-            "--skeleton",
-            problem,
-            "drift audit, inspect, encodings, export-grammar and train-tokenizer take skeletons",
-        )
-        .into(),
-    );
-    ExitCode::from(2)
 }
 
 /// Shows what the texts of a skeleton take in tokens.

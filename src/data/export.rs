@@ -177,6 +177,9 @@ impl Liner<'_> {
 
     /// Returns the ids of the prompt of a molecule, if they are not those of its text alone.
     fn prompt_ids(&self, smiles: &str) -> Result<Option<Vec<u32>>> {
+        if !self.processor.follows_smiles() {
+            return Ok(None);
+        }
         let prompt = prompt(smiles);
         match self.processor.form().opened {
             true => self.tokenizer.prompt_ids_apart(&format!("{prompt}{CONFORMER_OPEN}"), ""),

@@ -1,6 +1,6 @@
 //! The comparison of two corpora as a table.
 
-use super::format::{counted, percent, thousands};
+use super::format::{counted, percent_of, thousands};
 use super::table::{Table, Terminal};
 use drift_data::against::{AgainstReport, SharedKind, SharedRows};
 
@@ -16,9 +16,8 @@ pub fn against_table(report: &AgainstReport, terminal: Terminal) -> String {
     .text("")
     .number("conformers")
     .number("share");
-    let share = |count: u64, of: u64| percent(drift_data::stats::share(count, of));
     for (name, count) in kinds(report) {
-        table.row([name.to_owned(), thousands(count), share(count, report.conformers)]);
+        table.row([name.to_owned(), thousands(count), percent_of(count, report.conformers)]);
     }
     table.note(format!(
         "{} of {} and {} of {} with their stereo are in both",
@@ -36,7 +35,7 @@ pub fn against_table(report: &AgainstReport, terminal: Terminal) -> String {
     table.note(format!(
         "of the other corpus: {} ({}) were met, {} repeat one before them, {} have no molecule to compare",
         counted(report.other_conformers_found, "geometry").replace("geometrys", "geometries"),
-        share(report.other_conformers_found, other.conformers),
+        percent_of(report.other_conformers_found, other.conformers),
         thousands(other.duplicate_conformers),
         thousands(other.not_compared),
     ));

@@ -7,7 +7,7 @@ use super::audit_view::{
 use super::chemistry_view::{chemistry_table, flatness_table};
 use super::energy_view::energy_table;
 use super::forest_view::{ForestPair, paired_differences};
-use super::format::{thousands, unread};
+use super::format::{counted, thousands, unread};
 use super::html::{Page, Section};
 use super::pairs_view::{audit_comparison_table, rows_table};
 use super::paper_view::{Summary, SummaryRow};
@@ -22,9 +22,9 @@ pub fn audit_page(report: &AuditReport) -> Page {
     let rows: Vec<PageRow<'_>> = report.runs.iter().map(page_row).collect();
     let counts = &report.total.counts;
     let setting = format!(
-        "{} texts in {} rows, of which {} pass.",
-        thousands(counts.samples),
-        thousands(report.runs.len() as u64),
+        "{} in {}, of which {} pass.",
+        counted(counts.samples, "text"),
+        counted(report.runs.len() as u64, "row"),
         thousands(counts.passed)
     );
     let lead = report.advice.first().cloned().unwrap_or_else(|| setting.clone());

@@ -4,7 +4,9 @@ use super::chemistry_view::ChemistryRow;
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
 use super::ensemble_view::{CLUSTERS_TITLE, EnsembleRow, HITS_TITLE, clusters_table, hits_table};
 use super::fields::Fields;
-use super::format::{angstrom, encoding_name, or_dash, percent, percent_interval, thousands};
+use super::format::{
+    angstrom, counted, encoding_name, or_dash, percent, percent_interval, percent_of, thousands,
+};
 use super::table::Table;
 use drift_core::error::escaped;
 use drift_data::audit::{AuditReport, FaultyBlock, FileReport, GeometryReport, RowLabel};
@@ -35,8 +37,8 @@ pub fn audit_table(report: &AuditReport) -> Table {
         ));
     }
     if total.counts.without_prompt > 0 {
-        let without = thousands(total.counts.without_prompt);
-        table.note(format!("{without} samples have no prompt: their molecular graph was not compared"));
+        let without = counted(total.counts.without_prompt, "sample");
+        table.note(format!("{without} without a prompt: the molecular graph was not compared"));
     }
     if report.encoding.is_stripped() {
         table.note("lost digits do not show in the stripped dialect");
@@ -121,7 +123,7 @@ pub fn their_table(report: &AuditReport) -> Table {
 pub(super) fn share(count: u64, of: u64) -> String {
     match (count, of) {
         (0, _) => "0".to_owned(),
-        _ => format!("{} ({})", thousands(count), percent(drift_data::stats::share(count, of))),
+        _ => format!("{} ({})", thousands(count), percent_of(count, of)),
     }
 }
 
@@ -129,9 +131,9 @@ pub(super) fn share(count: u64, of: u64) -> String {
 pub fn geometry_table(report: &AuditReport) -> Option<Table> {
     let total = report.total.geometry.as_ref()?;
     let title = format!(
-        "Geometry beside {} reference conformers of {} molecules, threshold {} Å",
-        thousands(total.references),
-        thousands(total.molecules),
+        "Geometry beside {} of {}, threshold {} Å",
+        counted(total.references, "reference conformer"),
+        counted(total.molecules, "molecule"),
         total.threshold_angstrom
     );
     let fields = file_fields(title)
@@ -207,7 +209,7 @@ pub fn drift_table(report: &AuditReport) -> Option<Table> {
             d if *d > 0 => "slots left over",
             _ => "tokens cut off",
         };
-        let share = percent(drift_data::stats::share(*blocks, all));
+        let share = percent_of(*blocks, all);
         table.row([format!("{drift:+}"), thousands(*blocks), share, meaning.to_owned()]);
     }
     Some(table)

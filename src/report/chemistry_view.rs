@@ -1,7 +1,7 @@
 //! Chemistry as tables.
 
 use super::fields::Fields;
-use super::format::{or_dash, percent, percent_interval, thousands};
+use super::format::{or_dash, percent_interval, percent_of, thousands};
 use super::table::Table;
 use drift_data::audit::chemistry::{ChemistryFigure, ChemistryReport};
 
@@ -53,10 +53,8 @@ impl<'r> ChemistryRow<'r> {
     }
 
     fn share(&self, figure: ChemistryFigure) -> String {
-        match self.chemistry.share(figure, self.texts) {
-            (_, 0) => "-".to_owned(),
-            (count, of) => percent(drift_data::stats::share(count, of)),
-        }
+        let (count, of) = self.chemistry.share(figure, self.texts);
+        percent_of(count, of)
     }
 
     fn interval(&self, figure: ChemistryFigure) -> String {

@@ -1,6 +1,6 @@
 //! The comparison of two records or traces as tables.
 
-use super::format::{number, or_dash, percent, thousands};
+use super::format::{counted, number, or_dash, percent, thousands};
 use super::table::Table;
 use drift_data::compare::{CompareReport, Figure, Group, RecordKind, TraceRow, TraceTable};
 
@@ -66,10 +66,13 @@ fn table(report: &CompareReport, group: &Group) -> Table {
         table.row([shortened(&figure.name), first, second, or_dash(figure.ratio, number)]);
     }
     if other.len() > most {
-        table.note(format!("{} more figures are in the JSON.", other.len() - most));
+        let more = other.len() - most;
+        let are = if more == 1 { "figure is" } else { "figures are" };
+        table.note(format!("{more} more {are} in the JSON."));
     }
     if !equal.is_empty() {
-        table.note(format!("{} figures are equal.", equal.len()));
+        let are = if equal.len() == 1 { "is" } else { "are" };
+        table.note(format!("{} {are} equal.", counted(equal.len() as u64, "figure")));
     }
     table
 }

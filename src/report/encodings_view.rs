@@ -1,7 +1,7 @@
 //! The comparison of encodings as a table and a page.
 
 use super::fields::Fields;
-use super::format::{hundredths, or_dash, percent, thousands};
+use super::format::{counted, hundredths, or_dash, percent, thousands};
 use super::html::Page;
 use super::plot::{Labels, Scatter, ScatterPoint, scatter};
 use super::table::{Table, Terminal, bold};
@@ -38,7 +38,7 @@ fn answers(report: &EncodingsReport) -> Vec<String> {
 }
 
 fn table(report: &EncodingsReport, all: bool) -> Table {
-    let mut fields = Fields::new(format!("Encodings on {} conformers", thousands(report.conformers)))
+    let mut fields = Fields::new(format!("Encodings on {}", counted(report.conformers, "conformer")))
         .text("encoding", |row: &EncodingRow| row.encoding.to_string())
         .text("tokenizer", |row| row.tokenizer.clone())
         .number("new\ntokens", |row| thousands(row.new_tokens))

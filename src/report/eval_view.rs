@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
 use super::ensemble_view::{CLUSTERS_TITLE, EnsembleRow, HITS_TITLE, clusters_table, hits_table};
 use super::fields::Fields;
-use super::format::{number, or_dash, percent, seconds, signed, thousands};
+use super::format::{counted, number, or_dash, percent, percent_of, seconds, signed, thousands};
 use super::pairs_view::{comparison_fields, geometry_cell, valid};
 use super::table::Table;
 use drift_core::constraint::ProcessorKind;
@@ -41,7 +41,7 @@ pub fn outcome_table(report: &EvalReport) -> Table {
 
 /// Returns a count of a run's blocks in percent.
 fn of_blocks(run: &RunReport, count: u64) -> String {
-    percent(drift_data::stats::share(count, run.outcome.blocks))
+    percent_of(count, run.outcome.blocks)
 }
 
 /// Coverage and matching as in the tables of conformer generators; `None` without references.
@@ -110,9 +110,7 @@ pub fn comparison_table(report: &EvalReport) -> Table {
 pub fn cost_table(report: &EvalReport) -> Table {
     let mut fields = run_fields(report, "time and throughput")
         .number("tokens", |run| thousands(run.cost.generated_tokens))
-        .number("forced", |run| {
-            percent(drift_data::stats::share(run.cost.forced_tokens, run.cost.generated_tokens))
-        })
+        .number("forced", |run| percent_of(run.cost.forced_tokens, run.cost.generated_tokens))
         .number("steps", |run| thousands(run.cost.decode_steps))
         .number("tokens/s", |run| number(run.cost.tokens_per_second))
         .number("conformers/s", |run| number(run.cost.conformers_per_second))
@@ -149,7 +147,7 @@ pub fn probability_table(report: &EvalReport) -> Table {
     Fields::behind(table, |row: &(&RunReport, &ClassProbability)| run_cells(report, row.0))
         .text("tokens of", |row| row.1.class.name().to_owned())
         .number("tokens", |row| thousands(row.1.tokens))
-        .number("forced", |row| percent(drift_data::stats::share(row.1.forced, row.1.tokens)))
+        .number("forced", |row| percent_of(row.1.forced, row.1.tokens))
         .number("probability", |row| format!("{:.3}", row.1.mean_probability))
         .number("nats", |row| format!("{:.3}", row.1.mean_nats))
         .number("below 1 %", |row| percent(row.1.unlikely))
@@ -197,8 +195,8 @@ pub fn setting(report: &EvalReport) -> String {
     let protocol = &report.protocol.generation;
     let devices: Vec<&str> = report.runs.iter().map(|run| &*run.device).collect();
     let mut out = format!(
-        "{} molecules of {}, {}, preset {}, seed {}, batch {}, {} engine on {}",
-        thousands(protocol.molecules as u64),
+        "{} of {}, {}, preset {}, seed {}, batch {}, {} engine on {}",
+        counted(protocol.molecules as u64, "molecule"),
         protocol.molecules_from,
         match protocol.generations_per_reference {
             Some(times) => format!("{times} texts for each reference conformer"),

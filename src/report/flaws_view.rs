@@ -1,10 +1,9 @@
 //! What is in a corpus that may not belong in a training set, as tables.
 
-use super::format::{counted, percent, thousands};
+use super::format::{counted, percent_of, thousands};
 use super::table::{Table, Terminal};
 use drift_data::flaws::{FlawCounts, FlawKind, FlawReport};
 use drift_data::stats::faults::{LONGEST_BOND_ANGSTROM, ONE_POINT_ANGSTROM, SHORTEST_BOND_ANGSTROM};
-use drift_data::stats::share;
 
 /// Returns the numbers of conformers by what is wrong with them, and the same by data set, as text that begins with an empty line.
 pub fn flaws_text(report: &FlawReport, terminal: Terminal) -> String {
@@ -43,7 +42,7 @@ fn kinds_table(report: &FlawReport) -> Table {
 }
 
 fn row(name: &str, meaning: String, count: u64, of: u64) -> Vec<String> {
-    vec![name.to_owned(), meaning, thousands(count), percent(share(count, of))]
+    vec![name.to_owned(), meaning, thousands(count), percent_of(count, of)]
 }
 
 fn numbers(counts: &FlawCounts) -> [String; FlawKind::ALL.len()] {

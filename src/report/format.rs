@@ -2,7 +2,7 @@
 
 use drift_core::Encoding;
 use drift_data::corpus::SkippedRecord;
-use drift_data::stats::Interval;
+use drift_data::stats::{Interval, share};
 pub use drift_data::stats::{signed, unsigned_zero};
 
 /// Returns the name of an encoding: `fixed dialect`, `binned-v2:-13,13,0.104`.
@@ -61,6 +61,11 @@ pub fn counted(count: u64, one: &str) -> String {
 /// Returns a fraction of 1 as `49.9 %`: one decimal, below 1 % two significant digits. Only zero is `0 %`, and only one is `100 %`.
 pub fn percent(share: f64) -> String {
     format!("{} %", percent_digits(share))
+}
+
+/// Returns a count as a share, or `-` of nothing: 0 % would say that none is so.
+pub fn percent_of(count: u64, of: u64) -> String {
+    if of == 0 { "-".to_owned() } else { percent(share(count, of)) }
 }
 
 fn percent_digits(share: f64) -> String {
@@ -244,6 +249,11 @@ mod tests {
         for (count, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
             assert_eq!(thousands(count), text);
         }
+    }
+
+    #[test]
+    fn a_share_of_nothing_is_none() {
+        assert_eq!([(0, 0), (0, 4), (1, 4)].map(|(count, of)| percent_of(count, of)), ["-", "0 %", "25.0 %"]);
     }
 
     #[test]

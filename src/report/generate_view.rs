@@ -1,7 +1,7 @@
 //! The runs of `drift generate` as a table.
 
 use super::fields::Fields;
-use super::format::{number, or_dash, seconds, thousands};
+use super::format::{counted, number, or_dash, seconds, thousands};
 use super::table::Terminal;
 use drift_data::generation::{GenerationRun, TextsHeader};
 
@@ -19,8 +19,8 @@ pub fn generate_tables(header: &TextsHeader, terminal: Terminal) -> String {
         .table(&header.runs);
     let protocol = &header.protocol;
     table.note(format!(
-        "{} molecules of {}, preset {}, seed {}.",
-        thousands(protocol.molecules as u64),
+        "{} of {}, preset {}, seed {}.",
+        counted(protocol.molecules as u64, "molecule"),
         protocol.molecules_from,
         protocol.preset,
         protocol.seed

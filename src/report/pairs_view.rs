@@ -2,7 +2,7 @@
 
 use super::audit_view::share;
 use super::fields::Fields;
-use super::format::{encoding_name, number, or_dash, percent, signed, thousands};
+use super::format::{encoding_name, number, or_dash, percent_of, signed, thousands};
 use super::table::Table;
 use drift_data::audit::chemistry::ChemistryReport;
 use drift_data::audit::pairs::PairedComparison;
@@ -94,7 +94,7 @@ pub(super) fn with_figures<R: 'static>(fields: Fields<'_, R>, of: fn(&R) -> RowF
 
 impl RowFigures<'_> {
     fn of_blocks(&self, count: u64) -> String {
-        percent(drift_data::stats::share(count, self.counts.blocks))
+        percent_of(count, self.counts.blocks)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The summary at the top of a page: sentences with their numbers and intervals that can be pasted into a paper, and the command.
 
-use super::format::{number, percent, signed, thousands};
+use super::format::{number, percent, percent_of, signed, thousands};
 use super::html::Section;
 use drift_core::job::Provenance;
 use drift_data::audit::chemistry::ChemistryReport;
@@ -62,7 +62,7 @@ fn passing(row: &SummaryRow<'_>) -> String {
         thousands(*samples),
         row.name,
         thousands(*passed),
-        percent(drift_data::stats::share(*passed, *samples)),
+        percent_of(*passed, *samples),
         interval.unwrap_or_default()
     );
     if row.chemistry.checked > 0 {

@@ -25,7 +25,8 @@ pub(super) fn harm_plot(rows: &[PageRow<'_>]) -> String {
     let values = |row: &PageRow<'_>| {
         let counts = row.counts;
         let shares = [Some(counts.junk_blocks_strict), counts.truncated_blocks, Some(counts.invented_blocks)];
-        shares.map(|count| share_bar(count.map(|count| drift_data::stats::share(count, counts.blocks))))
+        let share = |count: u64| drift_data::stats::share(count, counts.blocks);
+        shares.map(|count| share_bar(count.filter(|_| counts.blocks > 0).map(share)))
     };
     let bar = |row: &PageRow<'_>| Bar {
         label: row.name.clone(),

@@ -3,7 +3,8 @@
 use super::fields::Fields;
 use super::flaws_view::flaws_tables;
 use super::format::{
-    counted, first_of, hundredths, number, or_dash, percent, percent_interval, sparkline, thousands, unread,
+    counted, first_of, hundredths, number, or_dash, percent, percent_interval, percent_of, sparkline,
+    thousands, unread,
 };
 use super::html::{Page, Section};
 use super::plot::{Columns, Labels, Line, Lines, TAIL, columns, lines};
@@ -57,10 +58,10 @@ pub fn range_line(report: &MineReport) -> String {
 pub fn summary(report: &StatsReport) -> String {
     let total = &report.total;
     let mut out = format!(
-        "{} conformers of {} molecules, {} blocks.",
-        thousands(total.conformers),
-        thousands(total.molecules),
-        thousands(total.blocks)
+        "{} of {}, {}.",
+        counted(total.conformers, "conformer"),
+        counted(total.molecules, "molecule"),
+        counted(total.blocks, "block")
     );
     if let Some(atoms) = total.heavy_atoms.summary {
         let sd = atoms.sd.map_or_else(String::new, |sd| format!(", standard deviation {}", number(sd)));
@@ -147,13 +148,10 @@ pub fn digits_table(report: &StatsReport) -> Table {
     for title in ["1 digit", "2 digits", "3 or\nmore"].map(str::to_owned).into_iter().chain(zeros) {
         table = table.number(&title);
     }
-    let share = |count: u64| {
-        if total.blocks > 0 { percent(drift_data::stats::share(count, total.blocks)) } else { "-".to_owned() }
-    };
     for axis in &total.axes {
         let counts = axis.integer_digits.iter().chain(&axis.trailing_zeros);
         let mut cells = vec![axis.axis.to_owned()];
-        cells.extend(counts.map(|&count| share(count)));
+        cells.extend(counts.map(|&count| percent_of(count, total.blocks)));
         table.row(cells);
     }
     if let Some(saved) = total.stripped_characters_per_block {
@@ -199,11 +197,7 @@ fn first_digit_table(report: &StatsReport) -> Table {
     }
     for axis in &report.total.axes {
         let mut cells = vec![axis.axis.to_owned()];
-        cells.extend(
-            axis.first_digit
-                .iter()
-                .map(|&count| percent(drift_data::stats::share(count, report.total.blocks))),
-        );
+        cells.extend(axis.first_digit.iter().map(|&count| percent_of(count, report.total.blocks)));
         table.row(cells);
     }
     table

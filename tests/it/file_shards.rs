@@ -342,12 +342,7 @@ impl Scripts {
 
     fn run(&self, script: &str, arguments: &[&str]) -> std::process::Output {
         let drift = Path::new(env!("CARGO_BIN_EXE_drift")).parent().unwrap();
-        let mut path = vec![drift.to_owned()];
-        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
-        let mut command = std::process::Command::new("bash");
-        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/shards").join(script)).args(arguments);
-        command.env("PATH", std::env::join_paths(&path).unwrap()).current_dir(self.folder.path());
-        command.output().unwrap()
+        script_of(&self.folder, drift, script).args(arguments).output().unwrap()
     }
 
     fn good(&self, script: &str, arguments: &[&str], merged: &str) {
@@ -357,6 +352,47 @@ impl Scripts {
             assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
             assert!(self.folder.read(merged) == self.folder.read("whole.h5"), "{script}");
         }
+    }
+}
+
+/// The command of a script of docs/shards in a folder, with the drift of another folder.
+fn script_of(folder: &Folder, drift: &Path, script: &str) -> std::process::Command {
+    let mut path = vec![drift.to_owned()];
+    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+    let mut command = std::process::Command::new("bash");
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/shards").join(script));
+    command.env("PATH", std::env::join_paths(&path).unwrap()).current_dir(folder.path());
+    command
+}
+
+/// A job of a cluster may own some of a node's GPUs; what it runs here in place of drift notes them.
+#[cfg(unix)]
+#[test]
+fn shards_take_the_gpus_that_a_job_owns() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    folder.file("bin/drift", "#!/bin/sh\necho \"$1 $CUDA_VISIBLE_DEVICES\" >>noted\n");
+    let program = folder.path().join("bin/drift");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for (devices, shards, noted) in [
+        (Some("5,GPU-a7"), "2", "eval 5\neval GPU-a7\nmerge 5,GPU-a7\n"),
+        (None, "2", "eval 0\neval 1\nmerge \n"),
+        (Some("5"), "2", ""),
+    ] {
+        folder.file("noted", "");
+        let mut command = script_of(&folder, program.parent().unwrap(), "gpus.sh");
+        command
+            .env_remove("CUDA_VISIBLE_DEVICES")
+            .envs(devices.map(|devices| ("CUDA_VISIBLE_DEVICES", devices)));
+        let done = command.args([shards, "out", "eval"]).output().unwrap();
+        assert_eq!(done.status.success(), !noted.is_empty());
+        let found = String::from_utf8(folder.read("noted")).unwrap();
+        let sorted = |text: &str| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(&found), sorted(noted));
     }
 }
 

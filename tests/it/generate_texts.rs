@@ -189,7 +189,7 @@ fn what_cannot_work_is_one_line_with_its_remedy() {
         ("-o x --trace x", "x: would be written by -o and by --trace"),
         ("-o - --shard 1/2", "-o -: a shard is kept in a folder"),
         ("-o file --shard 1/1", "file: is a file, but a shard is kept in a folder"),
-        ("-o x --samples 1 --shard 1/2", "--shard 1/2: there are only 1 molecules"),
+        ("-o x --samples 1 --shard 1/2", "--shard 1/2: there is only 1 molecule;"),
         ("-o some.smi --smiles some.smi", "some.smi: is an input, which -o would overwrite"),
         ("-o notes", "notes.unfinished: was not written by this command before"),
         ("-o x absent", "absent: No such file or directory"),

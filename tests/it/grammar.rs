@@ -347,6 +347,21 @@ fn prompts_that_share_a_token_with_the_answer_are_stated_in_ids() {
     assert!(rows(&ran.stdout)[0].get("prompt_ids").is_none() && !ran.stderr.contains("prompt_ids"));
 }
 
+/// Behind a chat's last line the first token is `[`, and no prompt's ids are known.
+#[test]
+fn prompts_of_a_chat_begin_otherwise() {
+    let path = fixture("llama-2-like-untagged").join("tokenizer.json.gz");
+    let tokenizer = path.to_str().unwrap();
+    let line = ["CC=O", "--dialect", "fixed", "--tokenizer", tokenizer, "--format", "json", "--eos", "</s>"];
+    let first = |ran: &Ran| rows(&ran.stdout)[0]["grammar"]["segments"].clone();
+    let alone = exported(&line);
+    let chat = exported(&[&line[..], &["--prompt-end", "assistant:\n"]].concat());
+    assert!(!chat.stderr.contains("prompt_ids") && rows(&chat.stdout)[0].get("prompt_ids").is_none());
+    assert_ne!(first(&alone), first(&chat));
+    drift(&[&["export-grammar"], &line[..], &["--prompt-end", "[/INST]"]].concat())
+        .refused_for("--prompt-end: a token of this tokenizer crosses the end of such a prompt");
+}
+
 /// Its decoder is `Metaspace`, whose bytes llguidance does not know.
 #[test]
 fn a_tokenizer_that_llguidance_cannot_load_is_said_at_once() {

@@ -276,7 +276,7 @@ fn a_task_of_slurm_says_which_shard_it_is() {
         ("SLURM_ARRAY_TASK_COUNT", "3"),
     ]);
     let ran: Ran = command.current_dir(folder.path()).output().unwrap().into();
-    assert_eq!(ran.good().text(), "shard 2/3: 1 texts\n");
+    assert_eq!(ran.good().text(), "shard 2/3: 1 text\n");
 }
 
 /// `drift slurm` on a machine without Slurm; tests/slurm has it on one with it.

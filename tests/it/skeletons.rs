@@ -213,6 +213,11 @@ fn what_does_not_fit_is_refused_in_one_line() {
             .line(&format!("{verb} --skeleton xyz"))
             .refused_for("--skeleton: this command knows enriched SMILES alone");
     }
+    let line = drift(&["eval", "--prompts", "a.jsonl"]).refused();
+    assert!(
+        line.starts_with("--prompts: this command knows") && line.contains("--smiles FILE or --corpus"),
+        "{line}"
+    );
     drift(&["audit", "a", "--skeleton", "xyz"]).refused_usage("--prompts");
 }
 

@@ -177,6 +177,22 @@ impl LogitProcessor {
         self
     }
 
+    /// This processor behind prompts that end otherwise than in `[/SMILES]`, if it is an automaton ([`AutomatonProcessor::behind`]).
+    ///
+    /// # Errors
+    /// As [`AutomatonProcessor::behind`].
+    pub fn behind(mut self, prompt_end: &str) -> Result<Self> {
+        self.way = match self.way {
+            Strategy::Automaton(processor) => Strategy::Automaton(Box::new(processor.behind(prompt_end)?)),
+            Strategy::Geometry(mut processor) => {
+                processor.automaton = processor.automaton.behind(prompt_end)?;
+                Strategy::Geometry(processor)
+            }
+            other => other,
+        };
+        Ok(self)
+    }
+
     /// This processor with another strength of the geometry, if it is of that kind.
     #[must_use]
     pub fn of_strength(mut self, strength: GeometryStrength) -> Self {

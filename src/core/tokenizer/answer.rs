@@ -84,6 +84,29 @@ impl Tokenizer {
         Ok((ids != alone).then_some(ids))
     }
 
+    /// Returns whether an answer behind the tokens of a prompt begins as behind a prompt of this end. Behind `[/SMILES]` Qwen's first
+    /// token is `][`, behind a chat's `assistant\n` it is `[`. `prompt` is the text of the tokens, without the part of the end that the
+    /// first token of the answer has; `begun` is the part of the answer's first tag that prompts lack.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::ids`].
+    pub fn begins_as_behind(&self, end: &str, prompt: &str, begun: &str) -> Result<bool> {
+        let expected = self.first_tokens(end, begun)?;
+        let held = expected.first().map_or(end.len(), |token| token.start);
+        if held < end.len() {
+            return Ok(prompt.ends_with(&end[..held]));
+        }
+        let ids = |tokens: &[Token]| tokens.iter().map(|token| token.id).collect::<Vec<u32>>();
+        Ok(ids(&self.first_tokens(prompt, begun)?) == ids(&expected))
+    }
+
+    /// Returns the first tokens of an answer behind a prompt. The first may begin in the prompt.
+    fn first_tokens(&self, prompt: &str, begun: &str) -> Result<Vec<Token>> {
+        let mut tokens = self.tokens(&format!("{prompt}{begun}[C]<"))?;
+        tokens.retain(|token| token.end > prompt.len());
+        Ok(tokens)
+    }
+
     /// Returns the ids of a prompt's text alone, with the prefix that the post-processor adds to a text.
     ///
     /// # Errors
@@ -120,8 +143,7 @@ impl Tokenizer {
 
     /// Returns the characters of the prompt in the first token of an answer; empty if the tags are tokens.
     fn held_of_prompt(&self) -> Result<String> {
-        let tokens = self.tokens(&format!("{SOME_PROMPT}{CONFORMER_OPEN}[C]<"))?;
-        let first = tokens.iter().find(|token| token.end > SOME_PROMPT.len());
-        Ok(first.map_or("", |token| &SOME_PROMPT[token.start.min(SOME_PROMPT.len())..]).to_owned())
+        let tokens = self.first_tokens(SOME_PROMPT, CONFORMER_OPEN)?;
+        Ok(tokens.first().map_or("", |token| &SOME_PROMPT[token.start.min(SOME_PROMPT.len())..]).to_owned())
     }
 }

@@ -4,7 +4,7 @@ use super::Mode;
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::text::CONFORMER_OPEN;
-use crate::tokenizer::{FixedText, SOME_PROMPT, TokenSpellings, Tokenizer, plain_inside};
+use crate::tokenizer::{FixedText, TokenSpellings, Tokenizer, plain_inside};
 
 /// Returns an error that names the tokenizer but has no remedy: the caller knows what works instead (`advice` of `drift-tune`).
 pub(super) fn refuse(tokenizer: &Tokenizer, problem: impl std::fmt::Display) -> Error {
@@ -31,6 +31,8 @@ pub(super) struct Copier<'a> {
     pub spellings: &'a TokenSpellings,
     /// How slots are written.
     pub encoding: Encoding,
+    /// The end of prompts, before the tag that opens a conformer.
+    pub prompt_end: &'a str,
     /// An example of an isolated block, if the tokenizer isolates blocks.
     pub isolated_block: &'a str,
 }
@@ -45,8 +47,8 @@ impl Copier<'_> {
         let plain = plain_inside(self.encoding);
         // The closing and opening characters of plain slots may share a token with the text between: `>[`, `]<-`.
         let (context, closing) = match before {
-            Side::End => (SOME_PROMPT.to_owned(), ""),
-            Side::Opened => (format!("{SOME_PROMPT}{CONFORMER_OPEN}"), ""),
+            Side::End => (self.prompt_end.to_owned(), ""),
+            Side::Opened => (format!("{}{CONFORMER_OPEN}", self.prompt_end), ""),
             Side::Block(Mode::Plain, _) => (format!("[C]{open}{plain}"), close),
             Side::Block(Mode::Isolated, _) => (format!("[C]{}", self.isolated_block), ""),
         };

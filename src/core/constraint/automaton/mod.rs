@@ -53,7 +53,7 @@ use crate::error::{Error, Result};
 use crate::text::skeleton::placed;
 use crate::text::{CONFORMER_CLOSE, CONFORMER_OPEN, SMILES_CLOSE};
 use crate::tokenizer::{
-    AMBIGUOUS, BUILT_IN_SKELETONS, SlotMode as Mode, SlotTokens, TokenSpellings, Tokenizer,
+    AMBIGUOUS, BUILT_IN_SKELETONS, SOME_PROMPT, SlotMode as Mode, SlotTokens, TokenSpellings, Tokenizer,
 };
 
 /// The target of an edge that ends a block, before its [`Mode`] is added: the two largest numbers, which no state has.
@@ -228,6 +228,8 @@ pub struct AutomatonProcessor {
     exits: KnownExits,
     eos: u32,
     pub(super) form: AnswerForm,
+    /// The end of prompts, before the tag that opens a conformer; the first token of an answer may depend on it.
+    prompt_end: Box<str>,
 }
 
 /// The layout of an answer.
@@ -267,9 +269,22 @@ impl AutomatonProcessor {
             exits: KnownExits::default(),
             eos,
             form: AnswerForm::default(),
+            prompt_end: SOME_PROMPT.into(),
         };
         verify::verify(&processor, encoding)?;
         Ok(processor)
+    }
+
+    /// This processor behind other prompts than `[SMILES]…[/SMILES]`: those of a chat, which end in `<|im_start|>assistant\n` before
+    /// the tag that opens a conformer.
+    ///
+    /// # Errors
+    /// If its texts behind such a prompt are not those of the tokenizer.
+    pub fn behind(mut self, prompt_end: &str) -> Result<Self> {
+        self.prompt_end = prompt_end.into();
+        self.segments = RwLock::default();
+        verify::behind_prompt(&self)?;
+        Ok(self)
     }
 
     /// This processor for another layout of answers: with several conformers, or behind a prompt that opens the first one.
@@ -277,6 +292,11 @@ impl AutomatonProcessor {
     pub fn answering(mut self, form: AnswerForm) -> Self {
         self.form = form;
         self
+    }
+
+    /// Returns whether answers stand behind `[SMILES]…[/SMILES]`, and not behind a prompt of [`AutomatonProcessor::behind`].
+    pub fn follows_smiles(&self) -> bool {
+        &*self.prompt_end == SOME_PROMPT
     }
 
     /// Returns the layout of the answers.
@@ -337,8 +357,8 @@ impl AutomatonProcessor {
         if let Some(known) = self.segments.read().unwrap_or_else(PoisonError::into_inner).get(key) {
             return Ok(known.clone());
         }
-        let AutomatonProcessor { tokenizer, automaton, exits, eos, .. } = self;
-        let segment = Arc::new(Segments { tokenizer, automaton, exits, eos: *eos }.make(key)?);
+        let AutomatonProcessor { tokenizer, automaton, exits, eos, prompt_end, .. } = self;
+        let segment = Arc::new(Segments { tokenizer, automaton, exits, eos: *eos, prompt_end }.make(key)?);
         // Another thread may have built it meanwhile. All take the first one, so that equal segments are shared.
         let mut known = self.segments.write().unwrap_or_else(PoisonError::into_inner);
         Ok(known.entry(key.into()).or_insert(segment).clone())

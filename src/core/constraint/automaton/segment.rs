@@ -49,6 +49,7 @@ pub(super) struct Segments<'a> {
     pub automaton: &'a Automaton,
     pub exits: &'a KnownExits,
     pub eos: u32,
+    pub prompt_end: &'a str,
 }
 
 impl Segments<'_> {
@@ -86,6 +87,7 @@ impl Segments<'_> {
             tokenizer: self.tokenizer,
             spellings: &automaton.spellings,
             encoding: automaton.encoding,
+            prompt_end: self.prompt_end,
             isolated_block: &automaton.isolated_block,
         };
         if last {

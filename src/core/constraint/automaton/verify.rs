@@ -23,7 +23,6 @@ const ROUNDS: usize = 6;
 /// # Errors
 /// On the first text that differs.
 pub(super) fn verify(processor: &AutomatonProcessor, encoding: Encoding) -> Result<()> {
-    let tokenizer = &*processor.tokenizer;
     every_run(processor, encoding)?;
     // The seed is fixed, so that the verdict on a tokenizer is the same in every run.
     let mut random = ChaCha8Rng::seed_from_u64(0);
@@ -31,31 +30,53 @@ pub(super) fn verify(processor: &AutomatonProcessor, encoding: Encoding) -> Resu
         let prompt = prompt(&smiles(skeleton));
         let skeleton = placed(skeleton, encoding.slots());
         let molecule_automaton = processor.molecule(&skeleton)?;
-        let prompt_ids = tokenizer.prompt_ids(&prompt)?;
         for _ in 0..ROUNDS {
             let coordinates: Vec<[Fixed; 3]> =
                 (0..skeleton.matches("<>").count()).map(|_| values(encoding, &mut random)).collect();
             followed(processor, &molecule_automaton, &write(&skeleton, &coordinates, encoding))?;
-            let walked = walk(&molecule_automaton, &mut random);
-            let text = tokenizer.answer_text(&walked)?;
-            // The prompt's last tokens are compared too: no token may reach from the answer into the prompt.
-            let expected = [&prompt_ids[prompt_ids.len().saturating_sub(2)..], &walked].concat();
-            // The tokenizer may add a space behind a tag. It is decoded as a space but does not belong to the text.
-            let bare = text.trim_start().replace("] ", "]");
-            let without = text.replace(' ', "");
-            let mut found = false;
-            for text in [&text, &bare, &without] {
-                found = found
-                    || tokenizer.ids(&format!("{prompt}{text}"))?.ends_with(&expected)
-                        && is_legal(text, encoding);
-            }
-            if !found {
-                let text = text.escape_debug();
-                return Err(refuse(tokenizer, format!("`{text}` has tokens that were not allowed")));
-            }
+            walked(processor, &molecule_automaton, &prompt, &mut random)?;
         }
     }
     Ok(())
+}
+
+/// Compares on random texts behind a prompt of another kind. The texts between slots do not depend on it, but for the first one.
+///
+/// # Errors
+/// On the first text that differs.
+pub(super) fn behind_prompt(processor: &AutomatonProcessor) -> Result<()> {
+    let encoding = processor.automaton.encoding;
+    let mut random = ChaCha8Rng::seed_from_u64(0);
+    for skeleton in BUILT_IN_SKELETONS {
+        let molecule_automaton = processor.molecule(&placed(skeleton, encoding.slots()))?;
+        walked(processor, &molecule_automaton, &processor.prompt_end, &mut random)?;
+    }
+    Ok(())
+}
+
+/// Walks through a molecule at random, and compares the tokens with those of the text behind a prompt.
+fn walked(
+    processor: &AutomatonProcessor,
+    molecule_automaton: &MoleculeAutomaton,
+    prompt: &str,
+    random: &mut ChaCha8Rng,
+) -> Result<()> {
+    let (tokenizer, encoding) = (&*processor.tokenizer, processor.automaton.encoding);
+    let prompt_ids = tokenizer.prompt_ids(prompt)?;
+    let walked = walk(molecule_automaton, random);
+    let text = tokenizer.answer_text(&walked)?;
+    // The prompt's last tokens are compared too: no token may reach from the answer into the prompt.
+    let expected = [&prompt_ids[prompt_ids.len().saturating_sub(2)..], &walked].concat();
+    // The tokenizer may add a space behind a tag. It is decoded as a space but does not belong to the text.
+    let bare = text.trim_start().replace("] ", "]");
+    let without = text.replace(' ', "");
+    for text in [&text, &bare, &without] {
+        if tokenizer.ids(&format!("{prompt}{text}"))?.ends_with(&expected) && is_legal(text, encoding) {
+            return Ok(());
+        }
+    }
+    let text = text.escape_debug();
+    Err(refuse(tokenizer, format!("`{text}` has tokens that were not allowed")))
 }
 
 /// Checks every run of decimals and every integer part below 100.

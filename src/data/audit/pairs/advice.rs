@@ -36,6 +36,7 @@ pub fn advice(
             comparisons.iter().filter(|pair| pair.row.model == label.model).collect();
         out.extend(of_model(own, &pairs));
         out.extend(fastest(own));
+        out.extend(own.iter().filter_map(AdvisedRow::without_end));
         let inexact = |row: &AdvisedRow<'_>| {
             Some(format!("`{}`: {}.", row.label.processor(), row.geometry?.inexact()?))
         };

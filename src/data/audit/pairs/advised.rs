@@ -10,6 +10,9 @@ use super::differences::{PairedComparison, SpeedRatio};
 use super::speed::BatchTimes;
 use crate::stats::{Interval, signed};
 
+/// One text in so many without an end is no accident.
+const TENTH: u64 = 10;
+
 /// The figures of a row on which advice rests.
 #[derive(Debug, Clone)]
 pub struct AdvisedRow<'r> {
@@ -31,6 +34,18 @@ impl AdvisedRow<'_> {
     /// Returns the number of its valid texts; `None` if none of those that pass was checked.
     pub(super) fn valid(&self) -> Option<u64> {
         (self.chemistry.checked > 0 || self.counts.passed == 0).then_some(self.chemistry.valid)
+    }
+
+    /// Says that many of its texts have no end: they fail for the limit of tokens, or because the model never ends one.
+    pub(super) fn without_end(&self) -> Option<String> {
+        let (cut, samples) = (self.counts.no_eos, self.counts.samples);
+        (cut > 0 && cut >= samples / TENTH).then(|| {
+            format!(
+                "{}`{}`: {cut} of {samples} texts have no end (no EOS). Give them more tokens, or see why the model ends none.",
+                about(&self.label),
+                self.label.processor()
+            )
+        })
     }
 
     /// Returns whether it is of the same model and tokenizer as another row.

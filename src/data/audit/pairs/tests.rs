@@ -107,6 +107,17 @@ fn a_row_with_certainly_more_valid_texts_is_advised_with_its_price() {
 }
 
 #[test]
+fn texts_without_an_end_are_named() {
+    let mut row = Counted::new("automaton", 30, 20);
+    let said = |row: &Counted| advice(&[row.row()], &[], None);
+    row.counts.no_eos = 3;
+    assert!(said(&row).iter().all(|one| !one.contains("EOS")), "{:?}", said(&row));
+    row.counts.no_eos = 4;
+    let expected = "`automaton`: 4 of 40 texts have no end (no EOS). Give them more tokens, or see why the model ends none.";
+    assert!(said(&row).iter().any(|one| one == expected), "{:?}", said(&row));
+}
+
+#[test]
 fn a_gain_that_may_be_chance_is_named_and_not_advised() {
     let said = beside_geometry(&Counted::new("geometry", 40, 24), 0.2);
     assert!(said[0].starts_with("use `automaton`: more texts pass"), "{said:?}");
