@@ -195,3 +195,19 @@ fn each_conformer_has_its_energy() {
     let records: Vec<&str> = listed.iter().map(|one| one["record"].as_str().unwrap()).collect();
     assert_eq!(records, ["line 1, conformer 1", "line 1, conformer 2", "line 2, conformer 2"], "{report}");
 }
+
+/// "another molecule: c1cccn1, not c1cccn1" would say nothing.
+#[test]
+fn a_prompt_that_is_no_molecule_is_said_to_be_none() {
+    let folder = Folder::new();
+    let line = |prompt: &str, text: &str| {
+        format!(r#"{{"prompt":"[SMILES]{prompt}[/SMILES]","text":"[CONFORMER]{text}[/CONFORMER]"}}"#)
+    };
+    let ring = "[c]<0.0000,1.1000,0.0000>1[c]<1.0000,0.3000,0.0000>[c]<0.6000,-0.9000,0.0000>[c]<-0.6000,-0.9000,0.0000>[n]<-1.0000,0.3000,0.0000>1";
+    folder.file("texts.jsonl", [line("c1cccn1", ring), line("CCCCN", ring)].join("\n"));
+    folder.line("audit texts.jsonl --dialect fixed --verdicts verdicts.jsonl").good();
+    let verdicts = rows(&folder.read("verdicts.jsonl"));
+    let why = "c1cccn1: aromatic atoms without a Kekulé structure";
+    assert_eq!(verdicts[0]["why"], format!("the prompt is not a molecule: {why}"));
+    assert_eq!(verdicts[1]["why"], format!("not a molecule: {why}"));
+}

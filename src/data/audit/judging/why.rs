@@ -3,7 +3,7 @@
 use super::super::outcome::Outcome;
 use super::super::sample::{TextVerdict, judged_blocks, split};
 use drift_core::Encoding;
-use drift_core::chem::{AtomLimit, Isotopes, same_molecule};
+use drift_core::chem::{AtomLimit, Isotopes, Molecule, same_molecule};
 use drift_core::error::{one_line, shortened_end};
 use drift_core::text::skeleton::smiles;
 use drift_core::text::{CONFORMER_CLOSE, CONFORMER_OPEN};
@@ -47,7 +47,11 @@ pub(in crate::audit) fn why(
                         "another molecule by the rules of 3DMolGen, which leave out the hydrogens of [CH2] and [CH]: {found}"
                     )
                 }
-                Some(prompt) => format!("another molecule: {found}, not {}", quoted(prompt)),
+                Some(prompt) => match (Molecule::of_smiles(prompt), Molecule::of_smiles(&written)) {
+                    (Err(why), _) => format!("the prompt is not a molecule: {}: {}", quoted(prompt), why.reason),
+                    (_, Err(why)) => format!("not a molecule: {found}: {}", why.reason),
+                    _ => format!("another molecule: {found}, not {}", quoted(prompt)),
+                },
                 None => format!("not a molecule: {found}"),
             }
         }
