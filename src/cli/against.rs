@@ -24,10 +24,10 @@ pub(super) struct AgainstArgs {
     #[arg(long, value_name = "OTHER", num_args = 1.., conflicts_with = "html")]
     pub against: Vec<PathBuf>,
     /// The largest RMSD of two conformers of one geometry
-    #[arg(long, value_name = "ANGSTROM", default_value_t = BOUND_ANGSTROM, requires = "against", allow_hyphen_values = true)]
+    #[arg(long, value_name = "ANGSTROM", default_value_t = BOUND_ANGSTROM, requires = "against", conflicts_with_all = ["check", "html"], allow_hyphen_values = true)]
     pub within: f64,
     /// Whether isotope labels tell molecules and atoms apart
-    #[arg(long, value_name = "ignore|respect", hide_possible_values = true, value_parser = one_of(&Isotopes::ALL, Isotopes::name), default_value = "ignore", requires = "against")]
+    #[arg(long, value_name = "ignore|respect", hide_possible_values = true, value_parser = one_of(&Isotopes::ALL, Isotopes::name), default_value = "ignore", requires = "against", conflicts_with_all = ["check", "html"])]
     isotopes: Isotopes,
     /// Shared is: text, geometry, isomer, molecule, inchikey, inchikey-block, scaffold [default:
     /// text,molecule,inchikey]
@@ -39,11 +39,12 @@ pub(super) struct AgainstArgs {
         value_delimiter = ',',
         value_parser = one_of(&SharedKind::ALL, SharedKind::name),
         default_values = SharedKind::DEFAULT.map(SharedKind::name),
-        requires = "against"
+        requires = "against",
+        conflicts_with_all = ["check", "html"]
     )]
     shared_by: Vec<SharedKind>,
     /// Write the rows of INPUT that share nothing, as they are
-    #[arg(long, value_name = "FILE", requires = "against")]
+    #[arg(long, value_name = "FILE", requires = "against", conflicts_with_all = ["check", "html"])]
     pub drop_shared: Option<PathBuf>,
 }
 

@@ -74,13 +74,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "CORPUS", num_args = 1.., help_heading = REFERENCES)]
     references: Vec<PathBuf>,
     /// Thresholds of coverage in Å [default: 0.75]
-    #[arg(long, visible_alias = "thresholds", value_name = "ANGSTROM", value_parser = threshold, value_delimiter = ',', help_heading = REFERENCES)]
+    #[arg(long, visible_alias = "thresholds", value_name = "ANGSTROM", value_parser = threshold, value_delimiter = ',', requires = "references", help_heading = REFERENCES)]
     threshold: Vec<f64>,
     /// Molecules without usable texts in coverage
-    #[arg(long, value_parser = one_of(&MissingPolicy::ALL, MissingPolicy::name), value_name = "zero|leave-out", hide_possible_values = true, default_value = "zero", help_heading = REFERENCES)]
+    #[arg(long, value_parser = one_of(&MissingPolicy::ALL, MissingPolicy::name), value_name = "zero|leave-out", hide_possible_values = true, default_value = "zero", requires = "references", help_heading = REFERENCES)]
     missing: MissingPolicy,
     /// The rules that a text must pass to be compared with references
-    #[arg(long, value_enum, value_name = "drift|3dmolgen", hide_possible_values = true, default_value = "drift", help_heading = REFERENCES)]
+    #[arg(long, value_enum, value_name = "drift|3dmolgen", hide_possible_values = true, default_value = "drift", requires = "references", help_heading = REFERENCES)]
     passing: PassingArg,
     /// Group texts by the `geom_smiles` of their records
     #[arg(long, requires = "references", help_heading = REFERENCES)]
@@ -108,7 +108,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TOKENIZER", help_heading = DRIFT)]
     tokenizer: Option<PathBuf>,
     /// The placeholder that blocks are compared with [default: zeros]
-    #[arg(long, value_name = "P", allow_hyphen_values = true, help_heading = DRIFT)]
+    #[arg(long, value_name = "P", allow_hyphen_values = true, requires = "tokenizer", help_heading = DRIFT)]
     placeholder: Option<String>,
     #[command(flatten)]
     energy: EnergyArgs,

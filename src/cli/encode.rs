@@ -69,16 +69,22 @@ struct PackArgs {
     #[arg(long, value_name = "N", requires = "tokenizer", conflicts_with = "shard")]
     pack: Option<usize>,
     /// The tokenizer that counts: a file, a model folder, org/name, or a built-in one
-    #[arg(long, value_name = "T", requires = "pack")]
+    #[arg(long, value_name = "T", requires = "pack", conflicts_with = "shard")]
     tokenizer: Option<PathBuf>,
     /// Units of a target behind up to K examples, conformers of other molecules before it
-    #[arg(long, value_name = "K", requires = "pack")]
+    #[arg(long, value_name = "K", requires = "pack", conflicts_with = "shard")]
     examples: Option<usize>,
     /// Units of any molecules, each conformer behind its own prompt
-    #[arg(long, requires = "pack", conflicts_with = "examples")]
+    #[arg(long, requires = "pack", conflicts_with_all = ["examples", "shard"])]
     mixed: bool,
     /// What stands between the texts of a unit; \n is a line end [default: nothing, or \n before a prompt]
-    #[arg(long, value_name = "TEXT", requires = "pack", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "pack",
+        conflicts_with = "shard",
+        allow_hyphen_values = true
+    )]
     pack_separator: Option<String>,
 }
 

@@ -40,7 +40,7 @@ pub(super) struct Args {
         long,
         value_name = "E",
         num_args = 1..,
-        conflicts_with = "skeleton",
+        conflicts_with_all = ["skeleton", "prompts"],
         default_values = ["fixed", "stripped", "fixed-3", "fixed-2", "binned-v1:-21,21,0.05", "binned-v2:-13,13,0.104"],
         help_heading = COMPARISON
     )]
@@ -49,29 +49,29 @@ pub(super) struct Args {
     #[arg(long, value_name = "TOKENIZER", num_args = 1.., help_heading = COMPARISON)]
     tokenizer: Vec<PathBuf>,
     /// Also try extensions of each tokenizer with this many tokens per block [default: 11 9 7 5 4]
-    #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with = "skeleton", help_heading = COMPARISON)]
+    #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with_all = ["skeleton", "prompts"], help_heading = COMPARISON)]
     tokens_per_block: Vec<u16>,
     /// Do not try extensions
-    #[arg(long, conflicts_with_all = ["tokens_per_block", "skeleton"], help_heading = COMPARISON)]
+    #[arg(long, conflicts_with_all = ["tokens_per_block", "skeleton", "prompts"], help_heading = COMPARISON)]
     no_extensions: bool,
     /// The seed of the sample whose tokens are counted
-    #[arg(long, default_value_t = 0, conflicts_with = "skeleton", help_heading = COMPARISON)]
+    #[arg(long, default_value_t = 0, conflicts_with_all = ["skeleton", "prompts"], help_heading = COMPARISON)]
     seed: u64,
     /// The conformers, in any format that `drift mine` reads [default: the built-in corpus]
-    #[arg(long, value_name = "INPUT", num_args = 1.., conflicts_with = "skeleton", help_heading = CONFORMERS)]
+    #[arg(long, value_name = "INPUT", num_args = 1.., conflicts_with_all = ["skeleton", "prompts"], help_heading = CONFORMERS)]
     corpus: Vec<PathBuf>,
     #[command(flatten, next_help_heading = CONFORMERS)]
     smiles: SmilesOfArgs,
     #[command(flatten, next_help_heading = CONFORMERS)]
     frame: FrameArgs,
     /// Print all extensions, not only the Pareto front, and more columns
-    #[arg(long, conflicts_with = "skeleton", help_heading = OUTPUT)]
+    #[arg(long, conflicts_with_all = ["skeleton", "prompts"], help_heading = OUTPUT)]
     verbose: bool,
     /// Write the report as JSON; `-` prints it
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     output: Option<PathBuf>,
     /// Write a page with the Pareto front and the table
-    #[arg(long, value_name = "FILE", conflicts_with = "skeleton", help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["skeleton", "prompts"], help_heading = OUTPUT)]
     html: Option<PathBuf>,
     #[command(flatten)]
     skeletons: SkeletonArgs,
@@ -102,6 +102,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let precision = decimals.chain([Precision::FOUR]).max().unwrap_or_default();
     let reading = Reading::new(Encoding::decimal(TrailingZeros::Kept, precision)).cutting(true);
     let reading = Reading { rewrites: true, ..reading };
+    args.smiles.check_for(&args.corpus)?;
     let options = ReadOptions { frame: args.frame.frame, ..args.smiles.options(reading, job)? };
     let corpus = Corpus::new(&args.corpus, options);
     let verbose = args.verbose;

@@ -13,6 +13,7 @@ use crate::report::trace::chrome_trace;
 use drift_core::chem::AtomLimit;
 use drift_core::run_files::RunFiles;
 use drift_core::{Error, Job};
+use drift_data::prompts::Molecules;
 use drift_data::shard::{FILE, Manifest, Shard};
 use drift_engine::eval::plan::EvalPlan;
 use drift_engine::eval::{OtherTexts, evaluate, evaluate_shard};
@@ -31,6 +32,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let printed = StdoutResult::of(&args, output)?;
     let folder = not_stdout(args.output.as_deref());
     let molecules = told_molecules(&args.generate, &plan.generate, job, output)?;
+    check_matrix(args.matrix.is_some(), &molecules)?;
     let manifest = folder.map(|_| manifest(&args, invocation)).transpose()?;
     let begun =
         folder.zip(manifest).map(|(folder, manifest)| manifest.begin::<JournalEntry>(folder)).transpose()?;
@@ -94,6 +96,7 @@ pub(super) fn merge(
     let plan = plan(&args, Device::elsewhere, job, output)?;
     one_run(&args, &plan)?;
     let molecules = told_molecules(&args.generate, &plan.generate, job, output)?;
+    check_matrix(args.matrix.is_some(), &molecules)?;
     let mut kept = TextStore::merged(plan.generate.inputs(&molecules), shards, is_partial)?;
     let mut evaluation = evaluate(&plan, &molecules, &mut kept, job)?;
     evaluation.report.command = Some(Invocation::command_of(manifest));
@@ -124,6 +127,7 @@ pub(super) fn check_array(
     }
     let plan = plan(&args, Device::elsewhere, job, output)?;
     let molecules = told_molecules(&args.generate, &plan.generate, job, output)?;
+    check_matrix(args.matrix.is_some(), &molecules)?;
     Ok(check_shards(format!("--array {shards}"), shards, &molecules)?)
 }
 
@@ -146,6 +150,16 @@ fn kept_for_energies(args: &Args) -> Result<(), Error> {
     if args.judging.energy.is_asked() && not_stdout(args.output.as_deref()).is_none() {
         let problem = "the texts would be lost if the program failed";
         return Err(Error::input("--energy", problem, "give -o DIR, which keeps them"));
+    }
+    Ok(())
+}
+
+/// Refuses `--matrix` without references: it would have no column.
+fn check_matrix(is_asked: bool, molecules: &Molecules) -> Result<(), Error> {
+    let has_none = molecules.molecules.iter().all(|molecule| molecule.conformers.is_empty());
+    if is_asked && has_none {
+        let problem = "there are no reference conformers to compare texts with";
+        return Err(Error::input("--matrix", problem, "give --references, or --corpus in place of --smiles"));
     }
     Ok(())
 }

@@ -34,10 +34,10 @@ const GRAMMARS: &str = "Grammars";
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The SMILES of one molecule
-    #[arg(required_unless_present_any = ["smiles", "skeleton"], conflicts_with_all = ["smiles", "skeleton"], value_name = "SMILES")]
+    #[arg(required_unless_present_any = ["smiles", "skeleton"], conflicts_with_all = ["smiles", "skeleton", "prompts", "begun"], value_name = "SMILES")]
     molecule: Option<String>,
     /// The molecules: a file with one SMILES per line, also gzipped
-    #[arg(long, value_name = "FILE", conflicts_with = "skeleton", help_heading = GRAMMARS)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["skeleton", "prompts", "begun"], help_heading = GRAMMARS)]
     smiles: Option<PathBuf>,
     /// Conformers in each answer, one after another
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = GRAMMARS)]

@@ -74,6 +74,7 @@ pub(super) struct Args {
 /// Fits the placeholders, writes the files and shows the result.
 pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     found(&mut args.tokenizer, RequiredFiles::Tokenizer)?;
+    args.smiles.check_for(&args.corpus)?;
     let options = ReadOptions { frame: args.frame.frame, ..args.smiles.options(args.blocks.reading(), job)? };
     let corpus = Corpus::new(&args.corpus, options);
     let plan = plan(&args, job)?;

@@ -57,7 +57,7 @@ pub(super) struct MoleculeArgs {
     #[arg(long, value_name = "FILE")]
     pub smiles: Option<PathBuf>,
     /// Reference conformers of the molecules of --smiles
-    #[arg(long, value_name = "INPUT", num_args = 1.., requires = "smiles")]
+    #[arg(long, value_name = "INPUT", num_args = 1.., requires = "smiles", conflicts_with_all = ["corpus", "split", "pool"])]
     pub references: Vec<PathBuf>,
     /// The molecules and their references: files, or a built-in corpus, small or drug-like
     #[arg(long, value_name = "INPUT", num_args = 1.., conflicts_with = "smiles")]
@@ -71,7 +71,7 @@ pub(super) struct MoleculeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: Option<u32>,
     /// Measure the isomers together that the corpus has under one SMILES
-    #[arg(long, requires = "corpus")]
+    #[arg(long, requires = "corpus", conflicts_with = "smiles")]
     pub pool: bool,
 }
 

@@ -203,4 +203,38 @@ mod tests {
             assert!(page.contains(&format!("\n## {}\n", verb.section())), "{}", verb.name);
         }
     }
+
+    /// clap doesn't ask for what an option requires if that conflicts with another option that is given. The option would be taken, and do
+    /// nothing.
+    #[test]
+    fn what_requires_an_option_conflicts_with_what_excludes_it() {
+        let mut taken = Vec::new();
+        for verb in verbs() {
+            let excludes = |one: &Arg, other: &Arg| {
+                let has = |of: &Arg, id: &Arg| {
+                    verb.command.get_arg_conflicts_with(of).iter().any(|found| found.get_id() == id.get_id())
+                };
+                has(one, other) || has(other, one)
+            };
+            for option in verb.arguments() {
+                // What an option requires is public in its debug format only.
+                let shown = format!("{option:?}");
+                let required =
+                    shown.split("requires: [").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
+                for needed in
+                    verb.arguments().filter(|one| required.contains(&format!("\"{}\"", one.get_id())))
+                {
+                    let excluding = verb
+                        .arguments()
+                        .filter(|one| one.get_id() != option.get_id() && excludes(one, needed));
+                    let silent = excluding.filter(|one| !excludes(one, option));
+                    taken
+                        .extend(silent.map(|one| {
+                            format!("{}: {} beside {}", verb.name, option.get_id(), one.get_id())
+                        }));
+                }
+            }
+        }
+        assert!(taken.is_empty(), "{taken:#?}");
+    }
 }

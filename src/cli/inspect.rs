@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::output::{Output, StagedOutput};
 use super::skeletons::{self, SkeletonArgs};
 use super::values::found;
+use crate::report::format::counted;
 use crate::report::table::Table;
 use crate::report::tokens_view::token_lines;
 use drift_core::checkpoint::RequiredFiles;
@@ -176,14 +177,19 @@ const MAX_LINE_BYTES: usize = 1 << 18;
 
 fn render(report: &InspectedText, output: &Output) -> String {
     let mut out = token_lines(&report.tokens, output.terminal());
-    out.push_str(&format!("{} tokens: {} FREE, {} COPY\n", report.count, report.free, report.copy));
+    out.push_str(&format!(
+        "{}: {} FREE, {} COPY\n",
+        counted(report.count as u64, "token"),
+        report.free,
+        report.copy
+    ));
     if !report.blocks.is_empty() {
         let mut table = Table::new("").code("block").number("T").number("F").number("drift").text("");
         for block in &report.blocks {
             let meaning = match block.drift {
                 0 => String::new(),
-                drift if drift > 0 => format!("{drift} junk slots"),
-                drift => format!("{} tokens cut off", -drift),
+                drift if drift > 0 => counted(drift.unsigned_abs(), "junk slot"),
+                drift => format!("{} cut off", counted(drift.unsigned_abs(), "token")),
             };
             table.row([
                 block.text.clone(),

@@ -65,6 +65,7 @@ pub(super) struct Args {
 /// Reads the shards and finishes their command.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     let mut set = ShardSet::open(&args.shards)?;
+    args.check(&set.manifest.verb)?;
     if args.dry_run {
         let progress = progress(&set)?;
         return match output.json {
@@ -72,7 +73,6 @@ pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Outpu
             false => output.text(&shards_table(&progress, output.terminal())),
         };
     }
-    args.check(&set.manifest.verb)?;
     // Paths in the shards' command are relative to the folder where it ran; paths of this command are relative to the current folder.
     let args = args.absolute()?;
     for folder in set.folders.values_mut() {

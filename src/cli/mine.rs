@@ -44,7 +44,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "against", help_heading = CONFORMERS)]
     check: bool,
     /// Write a line of JSON for each conformer and kind that --check finds
-    #[arg(long, value_name = "FILE.jsonl", requires = "check", conflicts_with = "shard", help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE.jsonl", requires = "check", conflicts_with_all = ["shard", "against", "within", "isotopes", "shared_by", "drop_shared"], help_heading = OUTPUT)]
     list: Option<PathBuf>,
     /// Write a page of the statistics
     #[arg(long, value_name = "FILE", conflicts_with = "shard", help_heading = OUTPUT)]

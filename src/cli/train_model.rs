@@ -44,7 +44,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "CHECKPOINT", help_heading = MODEL)]
     init: Option<PathBuf>,
     /// The tokenizer that the checkpoint was trained with, if it was extended since
-    #[arg(long, value_name = "TOKENIZER", requires = "init", help_heading = MODEL)]
+    #[arg(long, value_name = "TOKENIZER", requires = "init", conflicts_with_all = ["arch", "hidden", "layers", "heads", "kv_heads", "head_dim", "intermediate"], help_heading = MODEL)]
     new_tokens_of: Option<PathBuf>,
     /// The conformers to train on, in any format that `drift mine` reads [default: the built-in corpus]
     #[arg(long, value_name = "INPUT", num_args = 1.., help_heading = CONFORMERS)]
@@ -152,7 +152,7 @@ struct ScheduleArgs {
     #[arg(long)]
     shortest_first: bool,
     /// Updates that train only the rows of new tokens, before --warmup
-    #[arg(long, value_name = "STEPS", default_value_t = 0, requires = "init")]
+    #[arg(long, value_name = "STEPS", default_value_t = 0, requires = "init", conflicts_with_all = ["arch", "hidden", "layers", "heads", "kv_heads", "head_dim", "intermediate"])]
     new_rows_warmup: u64,
 }
 
@@ -167,6 +167,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     found(&mut args.new_tokens_of, RequiredFiles::Tokenizer)?;
     found(&mut args.init, RequiredFiles::Model)?;
     let written = written(&args)?;
+    args.smiles.check_for(&args.corpus)?;
     let options = ReadOptions { frame: written.frame, ..args.smiles.options(written.reading, job)? };
     let corpus = Corpus::new(&args.corpus, options);
     let folder = folder_alone("-o", &args.output)?;

@@ -138,6 +138,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     if args.skeletons.files().is_some() {
         invocation.refuse_beside("--skeleton", &BESIDE_SKELETON)?;
     }
+    args.smiles.check_for(&args.corpus)?;
     let options = ReadOptions { frame: args.frame.frame, ..args.smiles.options(reading(&args), job)? };
     let corpus = Corpus::new(&args.corpus, options);
     let request = request(&args)?;

@@ -176,6 +176,13 @@ impl SmilesOfArgs {
         options.into_iter().find(|option| option.1).map(|option| option.0)
     }
 
+    /// Refuses its options for a corpus that needs none of them: the built-in one, if no files are given.
+    pub(super) fn check_for(&self, corpus: &[PathBuf]) -> Result<(), Error> {
+        let option = self.given().filter(|_| corpus.is_empty());
+        let problem = "is for files of conformers, and none is read";
+        option.map_or(Ok(()), |option| Err(Error::input(option, problem, "leave it out, or give --corpus")))
+    }
+
     /// Returns how files are read.
     pub(super) fn options(&self, reading: Reading, job: &Job) -> Result<ReadOptions, Error> {
         self.smiles.options(reading, self.smiles_of.as_deref(), job)

@@ -66,9 +66,8 @@ fn table(report: &CompareReport, group: &Group) -> Table {
         table.row([shortened(&figure.name), first, second, or_dash(figure.ratio, number)]);
     }
     if other.len() > most {
-        let more = other.len() - most;
-        let are = if more == 1 { "figure is" } else { "figures are" };
-        table.note(format!("{more} more {are} in the JSON."));
+        let more = (other.len() - most) as u64;
+        table.note(format!("In the JSON: {}.", counted(more, "more figure")));
     }
     if !equal.is_empty() {
         let are = if equal.len() == 1 { "is" } else { "are" };
@@ -126,7 +125,7 @@ fn trace_table(of: &TraceTable) -> Table {
         return table;
     }
     if left_out > 0 {
-        table.note(format!("{left_out} more rows are in the JSON."));
+        table.note(format!("In the JSON: {}.", counted(left_out as u64, "more row")));
     }
     of.notes.iter().for_each(|note| _ = table.note(note));
     table

@@ -1,7 +1,7 @@
 //! The energies of an audit as a table.
 
 use super::fields::Fields;
-use super::format::{or_dash, thousands};
+use super::format::{counted, or_dash, thousands};
 use super::table::Table;
 use drift_data::audit::{EnergyFigures, EnergyReport, StrainFigures};
 
@@ -34,9 +34,9 @@ pub fn energy_table(report: &EnergyReport) -> Table {
     table.note("strain: the energy of a text less that of the relaxed conformer, or of the best reference if the program relaxes none");
     if report.references > 0 {
         table.note(format!(
-            "{} of {} references have an energy",
+            "with an energy: {} of {}",
             thousands(report.references_with_energy),
-            thousands(report.references)
+            counted(report.references, "reference")
         ));
     }
     if report.total.strain.is_none() && report.total.with_energy > 0 {

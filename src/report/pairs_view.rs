@@ -117,7 +117,7 @@ pub(super) fn valid(chemistry: &ChemistryReport, counts: &SampleCounts) -> Strin
 
 /// Returns each row compared with the base row; `None` if rows were not compared.
 pub fn audit_comparison_table(report: &AuditReport) -> Option<Table> {
-    let base = report.against_row.as_ref()?;
+    let base = report.against_row.as_ref().filter(|_| !report.comparisons.is_empty())?;
     let table = named_table(format!("Against {base}, paired"), report);
     let fields = comparison_fields(table, |pair| names(report, &pair.row));
     let mut table = fields.marked(&report.comparisons, |pair| pair.row.is_automaton());

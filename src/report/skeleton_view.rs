@@ -69,7 +69,8 @@ pub fn prompt_tokens(report: &SkeletonTokens) -> Table {
         table.row([prompt.prompt.clone(), or_dash(prompt.tokens, token_range), what]);
     }
     if report.prompts.len() > MOST_LISTED {
-        table.note(format!("{} more prompts", report.prompts.len() - MOST_LISTED));
+        let more = (report.prompts.len() - MOST_LISTED) as u64;
+        table.note(counted(more, "more prompt"));
     }
     table.note(format!(
         "{} of {} take the same number in every text",

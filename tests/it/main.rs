@@ -77,6 +77,7 @@ mod shards;
 mod silent;
 mod silent_corpora;
 mod silent_models;
+mod silent_options;
 mod silent_rows;
 mod silent_skeletons;
 mod silent_tokenizers;

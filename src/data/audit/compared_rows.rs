@@ -6,6 +6,7 @@ use super::by_text::{AuditResult, AuditedTexts};
 use super::pairs::{
     AdvisedRow, ComparedRow, PairedComparison, PairedText, advice, comparison, valid_difference,
 };
+use super::records::RowField;
 use super::request::AuditPlan;
 use super::row_label::{BaseRows, RowLabel};
 use super::runs::{AuditRun, RowMeasure};
@@ -25,7 +26,7 @@ pub(super) fn compare(
     let Some(wanted) = &plan.request.against_row else { return Ok(()) };
     let labels: Vec<&RowLabel> = audited.report.runs.iter().map(|run| &run.row).collect();
     let bases = BaseRows::find(&labels, wanted)?;
-    let compared = compared_rows(&audited.report.runs, rows, &audited.texts)?;
+    let compared = compared_rows(&audited.report.runs, rows, &audited.texts, &plan.request.row_field)?;
     let comparisons = comparisons(&bases, &compared, seed);
     let report = &mut audited.report;
     let advised: Vec<AdvisedRow<'_>> = report.runs.iter().map(AuditRun::advised).collect();
@@ -68,6 +69,7 @@ pub(super) fn compared_rows<'r>(
     runs: &'r [AuditRun],
     rows: &'r [RowMeasure],
     texts: &'r AuditedTexts,
+    row_field: &RowField,
 ) -> Result<Vec<ComparedRow<'r>>> {
     let mut numbers = Numbers::default();
     let mut compared: Vec<ComparedRow<'r>> = runs.iter().zip(rows).map(without_texts).collect();
@@ -99,7 +101,8 @@ pub(super) fn compared_rows<'r>(
     for row in &mut compared {
         row.texts.sort_by_key(PairedText::key);
         if let Some(twice) = row.texts.windows(2).find(|pair| pair[0].key() == pair[1].key()) {
-            return Err(twice_in_row(&row.label, numbers.name(twice[0].prompt), twice[0].generation));
+            let prompt = numbers.name(twice[0].prompt);
+            return Err(twice_in_row(&row.label, prompt, twice[0].generation, row_field));
         }
     }
     Ok(compared)
@@ -117,13 +120,14 @@ fn without_texts<'r>((run, measure): (&AuditRun, &RowMeasure)) -> ComparedRow<'r
 }
 
 /// Returns the error for two texts that cannot be told apart.
-fn twice_in_row(row: &RowLabel, prompt: &str, generation: u64) -> Error {
+fn twice_in_row(row: &RowLabel, prompt: &str, generation: u64, row_field: &RowField) -> Error {
     let problem =
         format!("`{}` has two texts {generation} of {prompt}, so texts cannot be paired", row.name());
-    let remedy = format!(
-        "give {} file if each file is a row of its own, or number the texts of a prompt by `generation`",
-        parameter::ROW_FIELD
-    );
+    let number = "number the texts of a prompt by `generation`";
+    let remedy = match row_field {
+        RowField::File => number.to_owned(),
+        _ => format!("give {} file if each file is a row of its own, or {number}", parameter::ROW_FIELD),
+    };
     Error::parameter(parameter::AGAINST_ROW, problem, remedy)
 }
 

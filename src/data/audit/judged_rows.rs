@@ -85,7 +85,9 @@ pub fn judge_rows(
     let labels: Vec<&RowLabel> = runs.iter().map(|run| &run.row).collect();
     let base = labels.iter().position(|label| label.is_without_processor());
     let comparisons = match base.map(|base| BaseRows::single(&labels, base)) {
-        Some(bases) => comparisons(&bases, &compared_rows(&runs, &measures, &texts)?, seed),
+        Some(bases) => {
+            comparisons(&bases, &compared_rows(&runs, &measures, &texts, &plan.request.row_field)?, seed)
+        }
         None => Vec::new(),
     };
     Ok(JudgedRows { runs, comparisons, texts, energy_texts })

@@ -100,9 +100,8 @@ pub(super) fn report(plan: &AuditPlan, judged: JudgedFiles, job: &Job) -> Result
     let files = &judged.files;
     let (prompts, foreign_prompts) = foreign_prompts(files.iter().flat_map(|file| &file.prompts));
     let mut inputs: Vec<InputHash> = files.iter().map(|file| file.input.clone()).collect();
-    // References are read after all texts were judged, because only then the needed molecules are known.
-    let (references, summary) = read_references(plan, &total, job)?.unzip();
-    let summary = summary.unwrap_or_default();
+    let (references, summary) = read_references(plan, &total, job)?;
+    warnings.extend(without_effect(plan, &total, &summary));
     inputs.extend(summary.inputs);
     skipped += summary.skipped;
     skipped_records.extend(summary.skipped_records);
@@ -168,6 +167,21 @@ fn reports(
     groups.enumerate().map(|(at, (file, group))| group.report(file, measured(at), plan)).collect()
 }
 
+/// Says which references were of no use, because their atoms are in the order of the file, and whether nothing was pooled.
+fn without_effect(plan: &AuditPlan, total: &Group, summary: &ReadSummary) -> Vec<String> {
+    let mut said = Vec::new();
+    if let Some(SkippedRecord { file, record, reason }) = summary.in_file_order_records.first() {
+        said.push(format!(
+            "conformers of the references that are left out, because their atoms are not in the order of a SMILES: {} (such as {file}: {record}: {reason})",
+            summary.in_file_order
+        ));
+    }
+    if plan.request.pool && total.pools.is_empty() {
+        said.push("no record has a `geom_smiles`, so no isomers are pooled".to_owned());
+    }
+    said
+}
+
 /// Returns the references as texts are compared with them: those of isomers under the SMILES that pools them.
 fn compared_under_pools(
     plan: &AuditPlan,
@@ -195,13 +209,15 @@ fn energy(
     energy_report(program, &answered, conformers, job).map(Some)
 }
 
-/// Returns the references of all texts, each under its own SMILES; `None` if none are given.
-fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<Option<(References, ReadSummary)>> {
+/// Returns the references of all texts, each under its own SMILES; `None` if none are given. They are read after all texts were judged,
+/// because only then the needed molecules are known.
+fn read_references(plan: &AuditPlan, total: &Group, job: &Job) -> Result<(Option<References>, ReadSummary)> {
     if plan.request.references.is_empty() {
-        return Ok(None);
+        return Ok((None, ReadSummary::default()));
     }
     let wanted: BTreeSet<&str> = total.generated.keys().chain(total.pools.keys()).map(|key| &**key).collect();
-    References::read(&*plan.references(), &wanted, &total.pools, plan.request.isotopes, job).map(Some)
+    References::read(&*plan.references(), &wanted, &total.pools, plan.request.isotopes, job)
+        .map(|(references, summary)| (Some(references), summary))
 }
 
 /// Compares the conformers of each group of each file with the references; `None` without references.

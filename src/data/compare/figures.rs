@@ -9,13 +9,16 @@ use super::trace::{Events, Trace};
 use drift_core::io::{FoldSeed, JsonFold, JsonPart};
 
 /// The fields that identify a run. Runs with the same values are compared.
-const KEYS: [&str; 5] = ["model", "tokenizer", "lp", "placeholder", "device"];
+const KEYS: &[&str] = &["model", "tokenizer", "lp", "placeholder", "device"];
+
+/// The fields that identify the energies of a run, which are beside the runs.
+const ENERGY_KEYS: &[&str] = &["file", "model", "lp"];
 
 /// The relevant content of a document.
 #[derive(Default)]
 pub(super) struct DocumentFigures {
     /// For a record, its runs by name; the inner `None` means that a run is not an object.
-    pub runs: Option<Option<Vec<(String, Figures)>>>,
+    pub runs: NamedRuns,
     /// For a record, its settings: the command, the hashes of its inputs, the protocol, and whether it was interrupted.
     pub settings: Vec<(String, String)>,
     /// For a trace, its events.
@@ -38,10 +41,11 @@ impl<'de> JsonFold<'de> for Document {
 
     fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<DocumentFigures, A::Error> {
         let mut found = DocumentFigures::default();
-        let mut kept = RetainedSize::default();
+        let (mut kept, mut energies) = (RetainedSize::default(), None);
         while let Some(field) = fields.next_key::<String>()? {
             match &*field {
-                "runs" => found.runs = fields.next_value_seed(FoldSeed(Runs))?,
+                "runs" => found.runs = fields.next_value_seed(FoldSeed(Runs { keys: KEYS }))?,
+                "energy" => energies = fields.next_value_seed(FoldSeed(Energies))?,
                 "protocol" | "command" | "interrupted" => {
                     let name = if field == "protocol" { String::new() } else { field };
                     let settings = Settings { name, found: &mut found.settings, kept: &mut kept };
@@ -55,15 +59,47 @@ impl<'de> JsonFold<'de> for Document {
                 _ => _ = fields.next_value::<IgnoredAny>()?,
             }
         }
+        if let Some(Some(runs)) = &mut found.runs {
+            let energies = energies.flatten().into_iter().flatten();
+            runs.extend(energies.map(|(name, figures)| (format!("energy of {name}"), figures)));
+        }
+        Ok(found)
+    }
+}
+
+/// The runs of a record by name, with their figures; the inner `None` means that one is no object.
+type NamedRuns = Option<Option<Vec<(String, Figures)>>>;
+
+/// Reads the energies of a record, which has those of each run in a list.
+struct Energies;
+
+impl<'de> JsonFold<'de> for Energies {
+    type Value = NamedRuns;
+
+    fn part<E>(self, _: JsonPart<'_>) -> Result<NamedRuns, E> {
+        Ok(None)
+    }
+
+    fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<NamedRuns, A::Error> {
+        let mut found = None;
+        while let Some(field) = fields.next_key::<String>()? {
+            match &*field {
+                "files" => found = fields.next_value_seed(FoldSeed(Runs { keys: ENERGY_KEYS }))?,
+                _ => _ = fields.next_value::<IgnoredAny>()?,
+            }
+        }
         Ok(found)
     }
 }
 
 /// Reads the runs of a record with all their numbers. If a name occurs more than once, the repetitions are numbered.
-struct Runs;
+struct Runs {
+    /// The fields that identify a run.
+    keys: &'static [&'static str],
+}
 
 impl<'de> JsonFold<'de> for Runs {
-    type Value = Option<Option<Vec<(String, Figures)>>>;
+    type Value = NamedRuns;
 
     fn part<E>(self, _: JsonPart<'_>) -> Result<Self::Value, E> {
         Ok(None)
@@ -73,10 +109,11 @@ impl<'de> JsonFold<'de> for Runs {
         let (mut kept, mut runs, mut are_objects) = (RetainedSize::default(), Vec::new(), true);
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         loop {
-            let mut run = Run { keys: Default::default(), figures: Vec::new(), kept: &mut kept };
+            let values = vec![None; self.keys.len()];
+            let mut run = Run { keys: self.keys, values, figures: Vec::new(), kept: &mut kept };
             let Some(is_object) = list.next_element_seed(FoldSeed(&mut run))? else { break };
             are_objects &= is_object;
-            let parts: Vec<&str> = run.keys.iter().filter_map(Option::as_deref).collect();
+            let parts: Vec<&str> = run.values.iter().filter_map(Option::as_deref).collect();
             let (mut name, figures) = (parts.join(", "), std::mem::take(&mut run.figures));
             kept.add::<A::Error>(&[&name])?;
             let count = seen.entry(name.clone()).or_default();
@@ -93,8 +130,10 @@ impl<'de> JsonFold<'de> for Runs {
 
 /// A run while it is read.
 struct Run<'k> {
-    /// The values of the fields in [`KEYS`].
-    keys: [Option<String>; KEYS.len()],
+    /// The fields that identify it.
+    keys: &'static [&'static str],
+    /// Their values.
+    values: Vec<Option<String>>,
     figures: Figures,
     kept: &'k mut RetainedSize,
 }
@@ -108,11 +147,11 @@ impl<'de> JsonFold<'de> for &mut Run<'_> {
 
     fn object<A: MapAccess<'de>>(self, mut fields: A) -> Result<bool, A::Error> {
         while let Some(field) = fields.next_key::<String>()? {
-            let at = KEYS.iter().position(|key| *key == field);
+            let at = self.keys.iter().position(|key| *key == field);
             let text = fields.next_value_seed(FoldSeed(Flat { name: field, run: self }))?;
             if let (Some(at), Some(text)) = (at, text) {
                 self.kept.add::<A::Error>(&[&text])?;
-                self.keys[at] = Some(text);
+                self.values[at] = Some(text);
             }
         }
         Ok(true)

@@ -48,7 +48,9 @@ pub(in crate::audit) fn why(
                     )
                 }
                 Some(prompt) => match (Molecule::of_smiles(prompt), Molecule::of_smiles(&written)) {
-                    (Err(why), _) => format!("the prompt is not a molecule: {}: {}", quoted(prompt), why.reason),
+                    (Err(why), _) => {
+                        format!("the prompt is not a molecule: {}: {}", quoted(prompt), why.reason)
+                    }
                     (_, Err(why)) => format!("not a molecule: {found}: {}", why.reason),
                     _ => format!("another molecule: {found}, not {}", quoted(prompt)),
                 },
