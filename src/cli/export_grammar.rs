@@ -10,7 +10,7 @@ use super::skeletons::{self, SKELETONS, SkeletonArgs};
 use super::values::{Choice, DIALECTS_OR_AUTO, DialectOrAuto, EncodingArgs, choice, found, not_stdout};
 use crate::report::format::{counted, encoding_name, thousands};
 use drift_core::checkpoint::RequiredFiles;
-use drift_core::constraint::automaton::{AnswerForm, AutomatonProcessor};
+use drift_core::constraint::automaton::AnswerForm;
 use drift_core::constraint::grammar::{GrammarFormat, llguidance_loads};
 use drift_core::text::CONFORMER_OPEN;
 use drift_core::tokenizer::{encoding_beside, end_beside};
@@ -167,14 +167,14 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
         return Err(Error::input(&tokenizer.name, "has no end-of-text token (EOS)", remedy));
     }
     let form = AnswerForm { conformers: args.conformers.into(), opened: args.opened };
-    let processor = advice::automaton(&tokenizer, encoding, eos.unwrap_or(NO_END))?.answering(form);
-    let processor = match &args.prompt_end {
-        Some(prompt_end) => behind(processor, &tokenizer, prompt_end)?,
-        None => processor,
-    };
+    let mut processor = advice::automaton(&tokenizer, encoding, eos.unwrap_or(NO_END))?;
+    if let Some(prompt_end) = &args.prompt_end {
+        check_end(&tokenizer, prompt_end, form)?;
+        processor = processor.behind(prompt_end)?;
+    }
     note_unloadable(&tokenizer, format, output);
     Ok(ExportPlan {
-        processor,
+        processor: processor.answering(form),
         tokenizer,
         encoding,
         source: match (args.smiles, args.molecule) {
@@ -185,19 +185,15 @@ fn plan(args: Args, job: &Job, output: &Output) -> Result<ExportPlan, Error> {
     })
 }
 
-/// Returns the automaton behind prompts of another end. Their ids are the engine's, so no token may cross the end.
-fn behind(
-    processor: AutomatonProcessor,
-    tokenizer: &Tokenizer,
-    prompt_end: &str,
-) -> Result<AutomatonProcessor, Error> {
-    let (tag, begun) = if processor.form().opened { (CONFORMER_OPEN, "") } else { ("", CONFORMER_OPEN) };
-    if tokenizer.prompt_ids_apart(&format!("{prompt_end}{tag}"), begun)?.is_some() {
-        let problem = "a token of this tokenizer crosses the end of such a prompt";
-        let remedy = "end prompts in a line break or a special token, or leave the option out for prompts that end in [/SMILES]";
-        return Err(Error::input("--prompt-end", problem, remedy));
+/// Refuses an end of prompts that a token crosses: only the engine knows the prompts and their ids.
+fn check_end(tokenizer: &Tokenizer, prompt_end: &str, form: AnswerForm) -> Result<(), Error> {
+    let (tag, begun) = if form.opened { (CONFORMER_OPEN, "") } else { ("", CONFORMER_OPEN) };
+    if tokenizer.prompt_ids_apart(&format!("{prompt_end}{tag}"), begun)?.is_none() {
+        return Ok(());
     }
-    processor.behind(prompt_end)
+    let problem = "a token of this tokenizer crosses the end of such a prompt";
+    let remedy = "end prompts in a line break or a special token, or leave the option out for prompts that end in [/SMILES]";
+    Err(Error::input("--prompt-end", problem, remedy))
 }
 
 /// Reports how many grammars were written, and which molecules were skipped.
