@@ -356,7 +356,7 @@ fn bad_files_are_refused_in_one_line() {
             assert!(ran.stderr.contains(problem), "{name}: {}", ran.stderr);
         }
     }
-    let ran = folder.drift(&["audit", "good.json", "--placeholder", "1,2"]);
+    let ran = folder.drift(&["audit", "good.json", "--tokenizer", "qwen-like", "--placeholder", "1,2"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("--placeholder: block contains 2 numbers"), "{}", ran.stderr);
     let ran = folder.drift(&["audit", "good.json", "--tokenizer", "absent"]);
