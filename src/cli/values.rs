@@ -176,9 +176,9 @@ impl SmilesOfArgs {
         options.into_iter().find(|option| option.1).map(|option| option.0)
     }
 
-    /// Refuses its options for a corpus that needs none of them: the built-in one, if no files are given.
+    /// Refuses its options for a corpus that needs none of them: the built-in one, if no files are given. It refuses `--where` itself.
     pub(super) fn check_for(&self, corpus: &[PathBuf]) -> Result<(), Error> {
-        let option = self.given().filter(|_| corpus.is_empty());
+        let option = self.given().filter(|option| corpus.is_empty() && *option != "--where");
         let problem = "is for files of conformers, and none is read";
         option.map_or(Ok(()), |option| Err(Error::input(option, problem, "leave it out, or give --corpus")))
     }
