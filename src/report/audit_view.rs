@@ -4,9 +4,7 @@ use super::chemistry_view::ChemistryRow;
 use super::coverage_view::{coverage_cells, coverage_columns, coverage_note};
 use super::ensemble_view::{CLUSTERS_TITLE, EnsembleRow, HITS_TITLE, clusters_table, hits_table};
 use super::fields::Fields;
-use super::format::{
-    angstrom, counted, encoding_name, or_dash, percent, percent_interval, percent_of, thousands,
-};
+use super::format::{angstrom, counted, encoding_name, or_dash, percent_interval, percent_of, thousands};
 use super::table::Table;
 use drift_core::error::escaped;
 use drift_data::audit::{AuditReport, FaultyBlock, FileReport, GeometryReport, RowLabel};
@@ -131,10 +129,9 @@ pub(super) fn share(count: u64, of: u64) -> String {
 pub fn geometry_table(report: &AuditReport) -> Option<Table> {
     let total = report.total.geometry.as_ref()?;
     let title = format!(
-        "Geometry beside {} of {}, threshold {} Å",
+        "Geometry beside {} of {}",
         counted(total.references, "reference conformer"),
         counted(total.molecules, "molecule"),
-        total.threshold_angstrom
     );
     let fields = file_fields(title)
         .number("molecules", |file| {
@@ -145,15 +142,9 @@ pub fn geometry_table(report: &AuditReport) -> Option<Table> {
         .number("conformers", |file| geometry(file, |found| Some(thousands(found.conformers))))
         .number("bond length\nerror, Å", |file| {
             geometry(file, |found| Some(angstrom(found.bond_length_error_angstrom?.mean)))
-        })
-        .number("COV-R", |file| geometry(file, |found| Some(percent(found.cov_recall?.mean))))
-        .number("MAT-R, Å", |file| geometry(file, |found| Some(angstrom(found.mat_recall_angstrom?.mean))))
-        .number("COV-P", |file| geometry(file, |found| Some(percent(found.cov_precision?.mean))))
-        .number("MAT-P, Å", |file| {
-            geometry(file, |found| Some(angstrom(found.mat_precision_angstrom?.mean)))
         });
     let mut table = fields.table(report.files.iter().filter(|file| file.geometry.is_some()));
-    table.note("means over molecules; only samples that pass are compared");
+    table.note("The error is a mean over molecules; only samples that pass are compared.");
     Some(table)
 }
 

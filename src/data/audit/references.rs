@@ -76,19 +76,13 @@ pub struct GeometryReport {
     /// The number of molecules with references for which there is no text at all, whether they are left out or not.
     #[serde(default)]
     pub without_text: u64,
-    /// The threshold of coverage, in Å.
-    pub threshold_angstrom: f64,
     /// How many RMSDs, over all pairs, are upper bounds because the search was cut off by too much symmetry.
     #[serde(default)]
     pub rmsd_upper_bounds: u64,
     /// The mean over bonds of the deviation from the references' mean length, in Å.
     pub bond_length_error_angstrom: Option<Mean>,
-    /// COV-R. A molecule without a usable conformer counts as 0.
-    pub cov_recall: Option<Mean>,
     /// MAT-R, in Å.
     pub mat_recall_angstrom: Option<Mean>,
-    /// COV-P.
-    pub cov_precision: Option<Mean>,
     /// MAT-P, in Å.
     pub mat_precision_angstrom: Option<Mean>,
 }
@@ -340,12 +334,9 @@ impl GeometryReport {
             references: count(|one| one.references),
             left_out: 0,
             without_text: 0,
-            threshold_angstrom: COVERAGE_THRESHOLD_ANGSTROM,
             rmsd_upper_bounds: molecules.iter().flat_map(|one| &one.upper_bounds).sum(),
             bond_length_error_angstrom: mean(&|m| m.bond_length_error_angstrom),
-            cov_recall: mean(&|m| Some(m.coverage.cov_recall)),
             mat_recall_angstrom: mean(&|m| m.coverage.mat_recall_angstrom),
-            cov_precision: mean(&|m| m.coverage.cov_precision),
             mat_precision_angstrom: mean(&|m| m.coverage.mat_precision_angstrom),
         }
     }
