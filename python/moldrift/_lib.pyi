@@ -23,6 +23,7 @@ __all__ = [
     "Sampler",
     "SkeletonAutomaton",
     "Tokenizer",
+    "are_different",
     "audit",
     "encode",
     "fit",
@@ -307,6 +308,9 @@ class Rows:
 
     def text(self, row: int) -> list[int]:
         """The tokens of a row."""
+
+def are_different(a: str, b: str) -> bool:
+    """Whether two SMILES are known to be different molecules, ignoring stereo and isotopes."""
 
 def skeleton_of(smiles: str) -> str:
     """The text of a molecule with empty blocks."""

@@ -150,13 +150,20 @@ class Automaton:
         """The ids of a prompt before an answer, if they are not those of its text alone, because a token crosses its end."""
         return self.source.tokenizer.prompt_ids_apart(prompt, self._begun)
 
-    def check_prompt(self, ids: Sequence[int]) -> None:
+    def check_prompt(self, ids: Sequence[int], smiles: str | None = None) -> None:
         """Refuses the ids of a prompt, padded or not, behind which the answer would not be what a model was trained on.
+
+        Args:
+            ids: the ids.
+            smiles: the molecule that texts are held to, if the prompt should ask for it.
 
         Raises:
             DriftError: if they end in the tag that opens a conformer and texts begin with it, or lack it and texts do not,
-                if they have the beginning of the answer's first token, or end so that another token is the first.
+                if they have the beginning of the answer's first token, or end so that another token is the first, or if
+                they ask for another molecule.
         """
+        if smiles is not None:
+            self.source.check_molecule(ids, smiles)
         tokenizer, ends = self.source.tokenizer, set(self.source.ends)
         known = [one for one in ids[-PROMPT_TOKENS:] if 0 <= one < tokenizer.size]
         last = next((at for at in range(len(known), 0, -1) if known[at - 1] not in ends), 0)

@@ -135,6 +135,8 @@ class DropInLogitsProcessor(ConstraintLogitsProcessor):
             source = one.molecules.source
             constraints.append(one.constraint)
         self._set_up(source, constraints)
+        if source is not None:
+            self._check_prompt, self._subjects = source.check_molecule, [one.smiles for one in templates]
 
     def _with_end(self, one: PrecomputedTemplate, tokenizer: Any, eos_token_id: Any) -> PrecomputedTemplate:
         """The template with another end of text."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -68,8 +68,9 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             )
         constraints = [molecules.constraint(one) for one in smiles]
         self._set_up(molecules.source, constraints, sampling, first_prompt)
-        # Other sources of constraints begin their texts wherever the prompt ends.
+        # Prompts of other texts than molecules may be anything.
         self._check_prompt = getattr(molecules, "check_prompt", None)
+        self._subjects = smiles
 
     def _set_up(
         self,
@@ -88,7 +89,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
         self.rows = _lib.Rows(constraints, prompts, list(source.ends), sampler)
         self.forward_passes = 0
         self._prompts: torch.Tensor | None = None
-        self._check_prompt: Callable[[list[int]], None] | None = None
+        self._check_prompt: Callable[[list[int], Any], None] | None = None
+        self._subjects: Sequence[Any] = ()
 
     def begin(self, input_ids: torch.Tensor) -> None:
         """Takes the prompts, ``[rows, length]``, as the first call does.
@@ -97,7 +99,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):
             ValueError: if the rows cannot be divided equally among the molecules, or rows of one molecule have different
                 prompts.
             DriftError: if the processor was used before, the prompts are longer than the context, or an automaton refuses
-                one (`moldrift.Automaton.check_prompt`).
+                one (`moldrift.Automaton.check_prompt`), or one asks for another molecule.
         """
         if self._prompts is not None:
             raise DriftError(USED_TWICE)
@@ -116,8 +118,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):
                 "leave the longest molecules out"
             )
         if self._check_prompt is not None:
-            for prompt in input_ids[::each].tolist():
-                self._check_prompt(prompt)
+            for prompt, subject in zip(input_ids[::each].tolist(), self._subjects, strict=True):
+                self._check_prompt(prompt, subject)
         self._prompts = input_ids.detach().to("cpu", copy=True)
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:

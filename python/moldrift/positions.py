@@ -82,6 +82,14 @@ class PositionTemplates:
         """
         return self._processor.constraint(smiles_text(smiles))
 
+    def check_prompt(self, ids: Sequence[int], smiles: str) -> None:
+        """Refuses the ids of a prompt, padded or not, that asks for another molecule.
+
+        Raises:
+            DriftError: if it does.
+        """
+        self.source.check_molecule(ids, smiles)
+
     def logits_processor(
         self, smiles: Sequence[str], *, sampling: Sampling | None = None, first_prompt: int = 0
     ) -> PositionLogitsProcessor:

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -65,6 +65,21 @@ class TokenizerSource:
                 stacklevel=4,
             )
         return self.encoding or "fixed"
+
+    def check_molecule(self, ids: Sequence[int], smiles: str) -> None:
+        """Refuses the ids of a prompt, padded or not, that asks for another molecule. Prompts without ``[SMILES]`` are taken.
+
+        Raises:
+            DriftError: if the last SMILES between the tags of the prompt is another molecule than ``smiles``.
+        """
+        known = [one for one in ids if 0 <= one < self.tokenizer.size]
+        _, tag, last = self.tokenizer.answer_text(known).rpartition("[SMILES]")
+        asked = last.partition("[/SMILES]")[0].strip()
+        if tag and asked not in ("", smiles) and _lib.are_different(asked, smiles):
+            raise DriftError(
+                f"prompt: asks for {asked:.80}, and the processor was given {smiles:.80}; give the molecules in the order of "
+                "the prompts"
+            )
 
     def keep_beside(self, folder: str | os.PathLike[str]) -> None:
         """Copies the files that say how the model writes numbers into the folder of a model that was trained on."""

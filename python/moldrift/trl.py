@@ -218,8 +218,9 @@ class ConstrainedGRPOTrainer(GRPOTrainer):
         text = self.automaton.text(prompt_ids)
         if self.automaton.prompt_ids_apart(text) is not None:
             raise _refused("vLLM with a tokenizer of which a token crosses the end of the prompt")
-        self.automaton.check_prompt(prompt_ids)
-        return self.automaton.grammar(self.smiles_of(text), self._grammar)
+        smiles = self.smiles_of(text)
+        self.automaton.check_prompt(prompt_ids, smiles)
+        return self.automaton.grammar(smiles, self._grammar)
 
     def _rollout(self, prompts: list[Any], _trainer: Any) -> dict[str, Any]:
         """TRL's ``rollout_func``: one completion for each prompt, by transformers."""

@@ -141,7 +141,7 @@ class AutomatonLogitsProcessor(LogitsProcessor):
             content = json.dumps(options, sort_keys=True)
             automaton = self._automaton(bool(asked.get("geometry")), content)
             if prompt_ids is not None:
-                automaton.check_prompt(prompt_ids)
+                automaton.check_prompt(prompt_ids, asked["smiles"])
             return automaton.constraint(asked["smiles"])
         content = json.dumps([asked["skeleton"], asked.get("begun", "")], sort_keys=True)
         return self._skeleton(content).constraint(asked["prompt"])

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use drift::chem::{SameGraph, same_graph};
 use drift::constraint::State;
 use drift::constraint::automaton::MoleculeAutomaton;
 use drift::constraint::geometry::GeometryRow;
@@ -27,6 +28,12 @@ pub(crate) fn skeleton_of(smiles: &str) -> PyResult<String> {
         true => Ok(skeleton),
         false => Err(refuse("contains no atom".to_owned())),
     }
+}
+
+/// Returns whether two SMILES are known to be different molecules, ignoring stereo and isotopes. What cannot be read is not.
+#[pyfunction]
+pub(crate) fn are_different(a: &str, b: &str) -> bool {
+    same_graph(a, b) == Ok(SameGraph::Different)
 }
 
 /// The constraint on the text of one molecule. It holds no state of a row, so any number of rows can share it.

@@ -24,7 +24,7 @@ mod _lib {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::constraint::{Constraint, skeleton_of};
+    use super::constraint::{Constraint, are_different, skeleton_of};
     #[pymodule_export]
     use super::judge::Judge;
     #[pymodule_export]

@@ -132,3 +132,17 @@ def test_drop_ins_refuse_what_the_users_code_refuses(module: Any) -> None:
         module.QwenAllowlistLogitsProcessor(templates, [3], tokenizer=tokenizer, eos_token_id=0)
     with pytest.raises(ValueError, match="include_tags"):
         module.build_precomputed_template("CO", tokenizer, include_tags=False)
+
+
+@pytest.mark.parametrize("module", [qwen_logit_processor, position_templates])
+def test_drop_ins_refuse_templates_of_other_molecules(module: Any) -> None:
+    model = load("qwen-like")
+    templates = module.build_templates_for_batch(["CO", "CN"], model.tokenizer)
+    for asked, is_right in [(["OC", "CN"], True), (["CN", "CO"], False)]:
+        lp = module.QwenAllowlistLogitsProcessor(templates, [9, 9], tokenizer=model.tokenizer)
+        prompts = model.prompts(asked)["input_ids"]
+        if is_right:
+            lp.begin(prompts)
+            continue
+        with pytest.raises(moldrift.DriftError, match="asks for CN, and the processor was given"):
+            lp.begin(prompts)

@@ -419,3 +419,22 @@ def test_an_encoding_has_one_name() -> None:
         moldrift.DriftError, match="encoding: stands beside dialect='fixed'; give one of them"
     ):
         moldrift.Automaton("qwen-like", dialect="fixed", encoding="stripped")
+
+
+def test_prompts_of_other_molecules_are_refused() -> None:
+    """Sorted molecules beside unsorted prompts gave each prompt the text of another one."""
+    torch = pytest.importorskip("torch")
+    prompts, molecules = ["[SMILES]CCO[/SMILES]", "[SMILES]C#N[/SMILES]"], ["CCO", "C#N"]
+    for source in (moldrift.Automaton("qwen-like"), moldrift.PositionTemplates("qwen-like")):
+        ids = [source.source.tokenizer.ids(one) for one in prompts]
+        longest = max(map(len, ids))
+        padded = torch.tensor([[source.eos_token_id] * (longest - len(one)) + one for one in ids])
+        source.logits_processor(molecules).begin(padded)
+        # Other spellings of the molecule, and prompts that name none, are fine.
+        source.logits_processor(["OCC", "N#C"]).begin(padded)
+        source.logits_processor(molecules[::-1]).begin(padded[:, :1])
+        with pytest.raises(moldrift.DriftError, match="asks for CCO, and the processor was given C#N"):
+            source.logits_processor(molecules[::-1]).begin(padded)
+    # The molecule of a prompt is its last one.
+    worked = source.source.tokenizer.ids(f"{prompts[1]}{TAGGED}\n{prompts[0]}")
+    source.logits_processor(["CCO"]).begin(torch.tensor([worked]))
