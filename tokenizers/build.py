@@ -278,6 +278,7 @@ def config(eos, bos, pad, extra):
         "additional_special_tokens": extra,
         "clean_up_tokenization_spaces": False,
         "model_max_length": 4096,
+        "model_input_names": ["input_ids", "attention_mask"],
     }
 
 

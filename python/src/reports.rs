@@ -356,7 +356,7 @@ impl TokenizerOptions {
         files.writes_in(OUTPUT, Some(&self.output), &tokenizer_files())?.check()?;
         let mut base = self.base.map(|base| base.base(job)).transpose()?;
         if let (Some(base), Some(model)) = (&mut base, &self.model) {
-            base.beside = std::mem::take(&mut base.beside).with_model(model, &base.tokenizer)?;
+            base.beside = std::mem::take(&mut base.beside).with_model(model, &base.tokenizer, job)?;
         }
         let read = ReadOptions { reading: request.reading, ..self.reading.options(job)? };
         let corpus = files_or_embedded(&self.corpus, read);

@@ -13,6 +13,7 @@ use crate::report::trace::chrome_trace;
 use drift_core::chem::AtomLimit;
 use drift_core::run_files::RunFiles;
 use drift_core::{Error, Job};
+use drift_data::audit::MissingPolicy;
 use drift_data::prompts::Molecules;
 use drift_data::shard::{FILE, Manifest, Shard};
 use drift_engine::eval::plan::EvalPlan;
@@ -32,7 +33,7 @@ pub(super) fn run(mut args: Args, invocation: &Invocation, job: &Job, output: &O
     let printed = StdoutResult::of(&args, output)?;
     let folder = not_stdout(args.output.as_deref());
     let molecules = told_molecules(&args.generate, &plan.generate, job, output)?;
-    check_matrix(args.matrix.is_some(), &molecules)?;
+    check_references(&args, &molecules)?;
     let manifest = folder.map(|_| manifest(&args, invocation)).transpose()?;
     let begun =
         folder.zip(manifest).map(|(folder, manifest)| manifest.begin::<JournalEntry>(folder)).transpose()?;
@@ -96,7 +97,7 @@ pub(super) fn merge(
     let plan = plan(&args, Device::elsewhere, job, output)?;
     one_run(&args, &plan)?;
     let molecules = told_molecules(&args.generate, &plan.generate, job, output)?;
-    check_matrix(args.matrix.is_some(), &molecules)?;
+    check_references(&args, &molecules)?;
     let mut kept = TextStore::merged(plan.generate.inputs(&molecules), shards, is_partial)?;
     let mut evaluation = evaluate(&plan, &molecules, &mut kept, job)?;
     evaluation.report.command = Some(Invocation::command_of(manifest));
@@ -127,7 +128,7 @@ pub(super) fn check_array(
     }
     let plan = plan(&args, Device::elsewhere, job, output)?;
     let molecules = told_molecules(&args.generate, &plan.generate, job, output)?;
-    check_matrix(args.matrix.is_some(), &molecules)?;
+    check_references(&args, &molecules)?;
     Ok(check_shards(format!("--array {shards}"), shards, &molecules)?)
 }
 
@@ -154,14 +155,21 @@ fn kept_for_energies(args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses `--matrix` without references: it would have no column.
-fn check_matrix(is_asked: bool, molecules: &Molecules) -> Result<(), Error> {
-    let has_none = molecules.molecules.iter().all(|molecule| molecule.conformers.is_empty());
-    if is_asked && has_none {
-        let problem = "there are no reference conformers to compare texts with";
-        return Err(Error::input("--matrix", problem, "give --references, or --corpus in place of --smiles"));
+/// Refuses options that are for references where there are none: a matrix would have no column, and there is no coverage.
+fn check_references(args: &Args, molecules: &Molecules) -> Result<(), Error> {
+    let options = [
+        ("--matrix", args.matrix.is_some()),
+        ("--threshold", !args.judging.threshold.is_empty()),
+        ("--missing", args.judging.missing != MissingPolicy::default()),
+    ];
+    let Some((name, _)) = options.into_iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+    match molecules.molecules.iter().all(|molecule| molecule.conformers.is_empty()) {
+        true => {
+            let problem = "there are no reference conformers to compare texts with";
+            Err(Error::input(name, problem, "give --references, or --corpus in place of --smiles"))
+        }
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Refuses `--matrix` if there is more than one run, since a matrix holds the texts of one run.

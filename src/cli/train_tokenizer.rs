@@ -213,7 +213,7 @@ fn base(args: &Args, job: &Job) -> anyhow::Result<Option<Base>> {
     let Some(path) = &args.base else { return Ok(None) };
     let mut base = Base::load(path, job)?;
     if let Some(model) = &args.model {
-        base.beside = base.beside.with_model(model, &base.tokenizer)?;
+        base.beside = base.beside.with_model(model, &base.tokenizer, job)?;
     }
     Ok(Some(base))
 }

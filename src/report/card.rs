@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::design_view::size_label;
 use super::format::{hundredths, or_dash, percent, thousands};
+use super::promises_view::unchanged_texts;
 use drift_core::Encoding;
 use drift_core::encoding::Precision;
 use drift_tune::design::extension::plain::PlainText;
@@ -145,7 +146,8 @@ fn guarantees(card: &mut String, report: &DesignReport) -> std::fmt::Result {
     };
     writeln!(
         card,
-        "- Text without blocks takes the same tokens as before: {how} on {} texts, {} bytes.",
+        "- {} takes the same tokens as before: {how} on {} texts, {} bytes.",
+        unchanged_texts(report.vocabulary.reused_ids),
         thousands(run.plain_texts),
         thousands(run.plain_bytes)
     )

@@ -85,7 +85,7 @@ pub fn checked(report: &DesignReport) -> String {
     format!(
         "Blocks are cut like {}.\n{}",
         report.examples.join("  "),
-        extension_run(&report.guarantees, &tokens)
+        extension_run(&report.guarantees, &tokens, report.vocabulary.reused_ids)
     )
 }
 

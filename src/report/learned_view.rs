@@ -47,7 +47,7 @@ fn checked(report: &LearnedReport) -> String {
     let mut text = format!("Before merges a block is cut like {}.\n", report.example);
     let range = span(report.fewest_tokens_per_block, report.most_tokens_per_block);
     match &report.guarantees {
-        Promises::Extension(run) => text.push_str(&extension_run(run, &range)),
+        Promises::Extension(run) => text.push_str(&extension_run(run, &range, report.vocabulary.reused_ids)),
         Promises::Scratch(run) => text.push_str(&format!(
             "{}Each of {} tokens is reached; {} texts decode to themselves.\n",
             numbers_run(run.numbers, run.contexts, run.blocks, &range),

@@ -1,6 +1,6 @@
 //! Sentences about the checks that were run before an extended tokenizer was written, and about the logit processor to use with it.
 
-use super::format::thousands;
+use super::format::{counted, thousands};
 use drift_tune::design::SchemeKind;
 use drift_tune::design::extension::check::Guarantees;
 use drift_tune::design::extension::plain::PlainText;
@@ -15,17 +15,26 @@ pub fn numbers_run(numbers: u64, contexts: u64, blocks: u64, tokens: &str) -> St
     )
 }
 
-/// Says what was checked of an extension of a base whose blocks take `tokens` tokens.
-pub fn extension_run(run: &Guarantees, tokens: &str) -> String {
+/// Returns the texts that keep their tokens, if new tokens have the ids of `reused` old ones.
+pub fn unchanged_texts(reused: u64) -> String {
+    match reused {
+        0 => "Text without blocks".to_owned(),
+        _ => format!("Text without blocks and without the {} that were removed", counted(reused, "token")),
+    }
+}
+
+/// Says what was checked of an extension of a base whose blocks take `tokens` tokens, and of whose tokens `reused` were removed.
+pub fn extension_run(run: &Guarantees, tokens: &str, reused: u64) -> String {
     let plain = match run.plain_text {
         PlainText::Proved => "proved from the base's pre-tokenizers and vocabulary, and equal on",
         PlainText::Tried => "not proved for this base's pre-tokenizers, but equal on",
     };
     format!(
         "{}{} old tokens keep id and text; each new token is reached; blocks decode to themselves.\n\
-         Text without blocks takes the same tokens as before: {plain} {} texts.\n",
+         {} takes the same tokens as before: {plain} {} texts.\n",
         numbers_run(run.numbers, run.contexts, run.blocks, tokens),
         thousands(run.unchanged_tokens),
+        unchanged_texts(reused),
         thousands(run.plain_texts + run.fallbacks),
     )
 }

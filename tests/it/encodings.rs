@@ -608,11 +608,21 @@ fn new_tokens_take_ids_of_old_ones_that_nothing_uses() {
         card_says("named", "--reuse FILE");
         assert_eq!((of(&named, "reused_ids"), of(&named, "embedding_rows")), (Some(7), Some(rows + 251 - 7)));
     }
-    folder.file("names.txt", "0\n");
-    let ran = [&["train-tokenizer", "--base", "qwen-like", "--reuse", "names.txt", "-o", "y"], &design[..]]
-        .concat();
-    let refused = folder.drift(&ran);
-    assert!(refused.code == Some(2) && refused.stderr.contains("made by no merge"), "{}", refused.stderr);
+    let card = String::from_utf8(folder.read("extended/MODEL_CARD.md")).unwrap();
+    assert!(
+        card.contains("Text without blocks and without the 251 tokens that were removed takes"),
+        "{card}"
+    );
+    // `0` is a token's text and another one's id.
+    let neither = "made by no merge";
+    for (line, expected) in [("0", "0 is the text of token"), ("id:0", neither), ("\"0\"", neither)] {
+        folder.file("names.txt", format!("{line}\n"));
+        let of_file = ["train-tokenizer", "--base", "qwen-like", "--reuse", "names.txt", "-o", "y"];
+        let refused = folder.drift(&[&of_file, &design[..]].concat());
+        assert!(refused.code == Some(2) && refused.stderr.contains(expected), "{}", refused.stderr);
+    }
+    let again = ["train-tokenizer", "--base", "extended", "--reuse", "unused", "-o", "y"];
+    folder.drift(&[&again, &design[..]].concat()).refused_for("give the tokenizer that it was made from");
     train_small(&folder, "--steps 2");
     let grown =
         run(&["extend-model", "--model", "model", "--tokenizer", "extended", "-o", "grown", "--json"]);

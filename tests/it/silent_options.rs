@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, drift};
+use crate::support::Folder;
 
 /// A text of ethanol.
 const ETHANOL: &str =
@@ -39,16 +39,13 @@ fn options_whose_requirement_is_excluded_are_refused() {
     for verb in ["fit", "encodings", "train-tokenizer --base qwen-like --tokens-per-block 9 -o new"] {
         folder.line(&format!("{verb} --property name")).refused_for("--property: is for files of conformers");
     }
-    drift(&[
-        "eval",
-        "--smiles",
-        folder.file("some.smi", "CCO\n").to_str().unwrap(),
-        "--lp",
-        "none",
-        "--matrix",
-        "m.npz",
-    ])
-    .refused_for("--matrix: there are no reference conformers");
+    folder.file("some.smi", "CCO\n");
+    for option in ["--matrix m.npz", "--threshold 0.5", "--missing leave-out"] {
+        let name = option.split(' ').next().unwrap();
+        folder
+            .line(&format!("eval --smiles some.smi --lp none {option}"))
+            .refused_for(&format!("{name}: there are no reference conformers"));
+    }
     folder.line("mine references.jsonl --shard 1/1 -o shard --quiet").good();
     folder.line("merge shard --dry-run --texts out.jsonl").refused_for("--texts: is of drift eval");
 }

@@ -180,3 +180,47 @@ fn extensions_that_do_not_exist_are_told() {
         assert!(answer < all && row["passes_per_conformer"].as_f64().unwrap() < answer, "{row}");
     }
 }
+
+#[test]
+fn a_model_of_another_tokenizer_is_refused() {
+    let folder = Folder::new();
+    folder.checkpoint("llama-like", "model");
+    let line = format!("train-tokenizer --base qwen-like {BINS} --corpus small --model model -o extended");
+    folder.line(&line).refused_for("its tokenizer gives");
+    folder.checkpoint("qwen-like", "own");
+    folder.line(&line.replace("--model model", "--model own")).done();
+    // Its own tokenizer adds nothing to it, nor does an extension that it has.
+    folder.line("extend-model --model own --tokenizer own -o y").refused_for("already has every token of");
+    folder.line("extend-model --model own --tokenizer extended -o larger").done();
+    folder
+        .line("extend-model --model larger --tokenizer extended -o y")
+        .refused_for("already has every token of");
+}
+
+#[test]
+fn what_a_class_pads_by_default_stays() {
+    let folder = Folder::new();
+    folder.checkpoint("qwen-like", "model");
+    folder.file(
+        "model/tokenizer_config.json",
+        r#"{"tokenizer_class": "GemmaTokenizer", "eos_token": "<|endoftext|>"}"#,
+    );
+    folder.line(&format!("train-tokenizer --base qwen-like {BINS} --corpus small -o plain")).done();
+    folder.line(&format!("train-tokenizer --base model {BINS} --corpus small -o extended")).done();
+    folder.line("extend-model --model model --tokenizer plain -o larger").done();
+    for name in ["extended", "larger"] {
+        let config: Value =
+            serde_json::from_slice(&folder.read(&format!("{name}/tokenizer_config.json"))).unwrap();
+        assert_eq!(config["tokenizer_class"], "PreTrainedTokenizerFast");
+        assert_eq!(config["padding_side"], "left", "{name}");
+        assert_eq!(config["model_input_names"][1], "attention_mask", "{name}");
+    }
+}
+
+#[test]
+fn weights_that_prefer_nothing_are_refused() {
+    let folder = Folder::new();
+    folder
+        .line("fit --corpus small --tokenizer qwen-like --weights 0 0 0")
+        .refused_for("as good as any other");
+}

@@ -40,7 +40,7 @@ if __name__ == "__main__":
     found = [{"ids": list(one.outputs[0].token_ids), "text": one.outputs[0].text} for one in answers]
     refused = []
     for asked in ({"smiles": "C("}, {"smiles": "C*", "geometry": True}, {"smiles": "C", "bounds": 0.1}, {},
-                  {"smiles": "C", "geometry": True, "bounds": 3},
+                  {"smiles": "C", "geometry": True, "bounds": 3}, {"smiles": "C", "encoding": "nonsense"},
                   "CCO"):
         try:
             llm.generate("[SMILES]C[/SMILES]", parameters({**jobs[0], "asked": asked}), use_tqdm=False)
@@ -57,8 +57,8 @@ def spelled(asked: dict[str, object], seed: int) -> object:
 
 
 def jobs() -> list[dict[str, object]]:
-    """Each molecule free, under the automaton and with geometry, greedy and drawn."""
-    ways = (None, {}, {"geometry": True}, {"encoding": "nonsense"})
+    """Each molecule free, under the automaton and with geometry, greedy and drawn; and prompts beside another molecule."""
+    ways = (None, {}, {"geometry": True}, {"smiles": "FF"})
     return [
         {
             "smiles": smiles,
@@ -90,8 +90,8 @@ def test_texts_are_those_of_the_engine(name: str, tmp_path: Path) -> None:
         asked = json.loads(asked) if isinstance(asked, str) else asked
         if asked is None:
             free += not is_legal(automata[False], smiles, answer["ids"])
-        elif "encoding" in asked:
-            # Only the model's tokenizer shows that it does not exist: that text is empty, and the others go on.
+        elif asked["smiles"] != smiles:
+            # Only the prompt shows that it asks for another molecule: that text is empty, and the others go on.
             assert answer["ids"] == [automata[False].eos_token_id]
         else:
             geometry = bool(asked.get("geometry"))
@@ -116,6 +116,7 @@ def test_texts_are_those_of_the_engine(name: str, tmp_path: Path) -> None:
         "need geometry",
         'give {"smiles"',
         "is not a share",
+        "is neither an encoding nor a file",
         "is no JSON",
     ]
     for error, cause in zip(result["refused"], causes, strict=True):

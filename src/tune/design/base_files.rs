@@ -11,7 +11,7 @@ use super::rows::initial::{Rows, belongs, rows};
 use super::rows::weights::{Model, config};
 use drift_core::checkpoint::{GENERATION_CONFIG, ModelFolder, configured_rows};
 use drift_core::tokenizer::config_beside;
-use drift_core::{Result, Tokenizer};
+use drift_core::{Error, Job, Result, Tokenizer};
 
 /// The files of a base in addition to its `tokenizer.json`.
 #[derive(Default)]
@@ -46,13 +46,22 @@ impl BaseFiles {
         BaseFiles { config: self.config.map(|config| with_real_ids(config, tokenizer)), ..self }
     }
 
-    /// Adds the model from whose embedding rows new rows are initialized. It must have a row for each id of the base.
+    /// Adds the model from whose embedding rows new rows are initialized. It must have a row for each id of the base, and tokens of both
+    /// must have the same ids in a tokenizer beside it.
     ///
     /// # Errors
-    /// If the model cannot be read, or has too few rows.
-    pub fn with_model(self, model: &Path, base: &Tokenizer) -> Result<Self> {
-        let model = Model::open(model)?;
+    /// If the model cannot be read, has too few rows, or was trained with another tokenizer.
+    pub fn with_model(self, path: &Path, base: &Tokenizer, job: &Job) -> Result<Self> {
+        let model = Model::open(path)?;
         belongs(&model, base)?;
+        let folder = ModelFolder::around(path);
+        let has_tokenizer =
+            ["tokenizer.json", "tokenizer.json.gz"].iter().any(|name| folder.file(name).is_some());
+        // An empty path means the current folder.
+        let beside = if folder.path().as_os_str().is_empty() { Path::new(".") } else { folder.path() };
+        if has_tokenizer && let Ok((own, _)) = Tokenizer::load_for(beside, job) {
+            has_ids_of(&own, base, path)?;
+        }
         Ok(BaseFiles { model: Some(model), ..self })
     }
 
@@ -114,4 +123,16 @@ impl BaseFiles {
     pub fn tokenizer_config(&self) -> Value {
         tokenizer_config(self.config.as_ref())
     }
+}
+
+/// Refuses the tokenizer of a model at `model`, if a token has another id in it than in the base: its rows are of other tokens.
+fn has_ids_of(own: &Tokenizer, base: &Tokenizer, model: &Path) -> Result<()> {
+    let ids = base.vocabulary();
+    let other = |(text, id): &(String, u32)| ids.get(text).is_some_and(|base| base != id);
+    // The first by id, so that every run names the same token.
+    let Some((text, id)) = own.vocabulary().into_iter().filter(other).min_by_key(|(_, id)| *id) else {
+        return Ok(());
+    };
+    let problem = format!("its tokenizer gives {text:?} the id {id}, {} the id {}", base.name, ids[&text]);
+    Err(Error::input(model.display(), problem, "give the model of the base"))
 }

@@ -34,24 +34,24 @@ use drift_core::{Encoding, Error, Job, Result, Tokenizer};
 use drift_data::corpus::Conformers;
 
 /// Designs an extension, writes it into the base, checks it, and measures it. A base that already is the result of the same plan is
-/// returned unchanged.
+/// returned unchanged, unless tokens of it were removed.
 ///
 /// # Errors
-/// If the base cannot be extended or was extended in another way, the goal cannot be reached, a check fails, the corpus cannot be
+/// If the base cannot be extended, was extended in another way or is to lose tokens after it was extended, the goal cannot be reached, a check fails, the corpus cannot be
 /// read or is written in another encoding, or the job was cancelled.
 pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<TrainedTokenizer> {
     let Some(before) = strip_extension(&plan.base_json, plan.encoding) else {
         return extended(plan, corpus, job);
     };
+    if plan.reuse.is_some() {
+        let problem = "removes tokens of a base, and this one was already extended by drift";
+        return Err(Error::parameter(parameter::REUSE, problem, "give the tokenizer that it was made from"));
+    }
     let bytes = serde_json::to_vec(&before).map_err(|e| Error::internal(&plan.base.name, e))?;
     // If the base was extended in another way, the stripped JSON need not be a valid tokenizer.
     let base = Tokenizer::from_bytes(&plan.base.name, plan.base.source.clone(), &bytes)
         .map_err(|_| another_way(&plan.base.name))?;
-    let again = extended(
-        &ExtensionPlan { base, base_json: before, reuse: plan.reuse.clone(), ..*plan },
-        corpus,
-        job,
-    )?;
+    let again = extended(&ExtensionPlan { base, base_json: before, reuse: None, ..*plan }, corpus, job)?;
     // JSON values are compared, not bytes: a file that was only reformatted is the same tokenizer.
     if serde_json::from_slice::<Value>(&again.tokenizer_json).is_ok_and(|json| json == plan.base_json) {
         return Ok(TrainedTokenizer { unchanged: true, ..again });

@@ -77,6 +77,10 @@ impl Objective {
             Objective::Weighted { weights, .. } if !weights.iter().copied().all(is_amount) => {
                 Err(Error::parameter(parameter::WEIGHTS, "not three weights of 0 or more", ""))
             }
+            Objective::Weighted { weights, .. } if weights.iter().all(|weight| *weight == 0.0) => {
+                let problem = "all are 0, so that every placeholder is as good as any other";
+                Err(Error::parameter(parameter::WEIGHTS, problem, "give one weight above 0"))
+            }
             _ => Ok(()),
         }
     }

@@ -19,7 +19,7 @@ use drift_data::corpus::Conformers;
 /// Which old tokens may be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reuse {
-    /// These tokens, by id or by text as in the vocabulary.
+    /// These tokens: their text as in the vocabulary, bare or as a JSON string, or their id, bare or as `id:N`.
     Named(Vec<String>),
     /// The tokens that no text of the corpus uses, largest ids first.
     Unused,
@@ -95,21 +95,54 @@ pub(in crate::design) fn prune(
 /// Returns the tokens with these names.
 fn named(base: &Tokenizer, names: &[String]) -> Result<BTreeMap<u32, String>> {
     let vocabulary = base.vocabulary();
-    let by_id: HashMap<u32, &String> = vocabulary.iter().map(|(text, id)| (*id, text)).collect();
-    let mut tokens = BTreeMap::new();
-    for name in names {
-        // A text takes precedence: `12` means the token with that text, and an id only if no token has that text.
-        let by_text = vocabulary.get_key_value(name).map(|(text, id)| (*id, text));
-        let Some((id, text)) =
-            by_text.or_else(|| by_id.get_key_value(&name.parse().ok()?).map(|(id, text)| (*id, *text)))
-        else {
-            let problem = format!("{} has no token {name:?}", base.name);
-            let remedy = "give texts as in its vocabulary, or ids";
-            return Err(Error::parameter(parameter::REUSE, problem, remedy));
+    let by_id = vocabulary.iter().map(|(text, id)| (*id, text)).collect();
+    let tokens = NamedTokens { vocabulary: &vocabulary, by_id };
+    names
+        .iter()
+        .map(|name| {
+            tokens.find(name)?.ok_or_else(|| {
+                let problem = format!("{} has no token {name:?}", base.name);
+                Error::parameter(parameter::REUSE, problem, "give texts as in its vocabulary, or ids")
+            })
+        })
+        .collect()
+}
+
+/// The tokens of a vocabulary, by text and by id.
+struct NamedTokens<'v> {
+    vocabulary: &'v HashMap<String, u32>,
+    by_id: HashMap<u32, &'v String>,
+}
+
+impl NamedTokens<'_> {
+    /// Returns the token of this name: its text, bare or as a JSON string, or its id, bare or as `id:N`.
+    ///
+    /// # Errors
+    /// If it is the text of one token and the id of another.
+    fn find(&self, name: &str) -> Result<Option<(u32, String)>> {
+        let found = match (self.of_text(name), self.of_id(name)) {
+            (Some((id, _)), Some((other, text))) if id != other => {
+                let problem = format!("{name} is the text of token {id}, and the id of token {text:?}");
+                let remedy = format!("write `id:{name}`, or the text in quotes, `\"{name}\"`");
+                return Err(Error::parameter(parameter::REUSE, problem, remedy));
+            }
+            (text, id) => text.or(id),
         };
-        tokens.insert(id, text.clone());
+        Ok(found.or_else(|| self.of_id(name.strip_prefix("id:")?)).or_else(|| self.of_quoted(name)))
     }
-    Ok(tokens)
+
+    fn of_text(&self, text: &str) -> Option<(u32, String)> {
+        Some((*self.vocabulary.get(text)?, text.to_owned()))
+    }
+
+    fn of_quoted(&self, quoted: &str) -> Option<(u32, String)> {
+        self.of_text(&serde_json::from_str::<String>(quoted).ok()?)
+    }
+
+    fn of_id(&self, id: &str) -> Option<(u32, String)> {
+        let id = id.parse().ok()?;
+        Some((id, (*self.by_id.get(&id)?).clone()))
+    }
 }
 
 /// Returns the ids that occur in the texts of a corpus, including prompts.

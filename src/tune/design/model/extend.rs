@@ -141,6 +141,11 @@ fn prepare<'s>(source: &'s SourceModel, plan: &ExtendModelPlan, job: &Job) -> Re
     has_rows(&source.tables, &own.name, added.old_ids)?;
     source.check_special_tokens(&plan.tokenizer, &added.new)?;
     let rows = rows(source, &added, plan.pad_to_multiple_of);
+    if added.new.new_tokens.is_empty() && rows == source.tables.embedding.rows {
+        let problem = format!("already has every token of {}, so that nothing is to be added", extended.name);
+        let remedy = "give a tokenizer that was extended since, or use the model as it is";
+        return Err(Error::input(&source.tables.name, problem, remedy));
+    }
     let grown = grown(source, &own, &added, plan.init, rows)?;
     let Companions { files, left } = companions(source, rows, &plan.tokenizer, &extended, json)?;
     let new = &added.new.new_tokens;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::design::extension::config::tokenizer_config;
+use crate::design::extension::config::{pads_left_by_class, tokenizer_config};
 use drift_core::checkpoint::configured_rows;
 
 /// `config.json` for an embedding with `rows` rows.
@@ -45,6 +45,9 @@ pub(super) fn tokenizer(extended: Option<&Value>, model: Option<&Value>) -> Valu
     let own = model.and_then(Value::as_object).into_iter().flatten();
     for (name, value) in own.filter(|(name, value)| !OF_EXTENSION.contains(&&***name) && !value.is_null()) {
         config[name] = value.clone();
+    }
+    if model.is_some_and(pads_left_by_class) {
+        config["padding_side"] = "left".into();
     }
     config
 }
