@@ -17,7 +17,7 @@ use drift::prompts::Molecules;
 use drift::tokenizer::{Counter, Tokenizer};
 use drift::train::documents::Loss;
 use drift::train::optimizer::FlatWeights;
-use drift::train::state::{FILE, TrainingHistory, TrainingState};
+use drift::train::state::{FILE, Origin, TrainingHistory, TrainingState};
 use drift::train::{Augmentation, Optimizer, Recipe, Schedule, Shape};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -338,12 +338,15 @@ fn states() -> Vec<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let past = TrainingHistory { tokens: 77, curve: Vec::new(), validation: Vec::new(), pending: [0.1, 2.0] };
     let state = TrainingState { weighted: FlatWeights::new(vec![0.5; STATE_SIZE]), past };
-    state.save(folder.path(), &recipe()).unwrap();
+    state.save(folder.path(), Origin { recipe: &recipe(), documents: "0" }).unwrap();
     vec![std::fs::read(folder.path().join(FILE)).unwrap()]
 }
 
 fn check_state(scene: &Scene, _: &[u8]) -> Verdict {
-    verdict(scene, TrainingState::load(Path::new("."), &recipe(), STATE_SIZE))
+    verdict(
+        scene,
+        TrainingState::load(Path::new("."), Origin { recipe: &recipe(), documents: "0" }, STATE_SIZE),
+    )
 }
 
 fn check_molecules(scene: &Scene, bytes: &[u8]) -> Verdict {

@@ -620,6 +620,11 @@ fn a_state_of_another_recipe_or_a_damaged_one_is_refused() {
     );
     plan.tokenizer_config = settings;
 
+    let options = ReadOptions { frame: Frame::Principal, ..ReadOptions::default() };
+    let turned = Files { options, ..corpus.files() };
+    let refused = train(&plan, &turned, &Job::default()).unwrap_err().to_string();
+    assert!(refused.contains("was made with other texts of the same files"), "{refused}");
+
     let bytes = out.read("training.safetensors");
     out.file("training.safetensors", &bytes[..bytes.len() - 9]);
     assert!(refusal(&plan).contains("training.safetensors: is not a training state"));

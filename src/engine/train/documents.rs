@@ -5,10 +5,12 @@ use std::collections::HashSet;
 use rand::Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::network::{Pack, Target};
 use crate::parameter;
 use drift_core::encoding::is_of_number;
+use drift_core::io::hex;
 use drift_core::text::{self, prompt, skeleton};
 use drift_core::tokenizer::{NamedToken, Token, TokenRole};
 use drift_core::{Encoding, Error, Job, Result, Tokenizer};
@@ -171,6 +173,18 @@ pub struct Documents {
     pub sizes: Sizes,
     /// The files of the corpus that were read.
     pub summary: ReadSummary,
+}
+
+impl Documents {
+    /// Returns the SHA-256 of all tokens. Options for reading a corpus can change them where its files and the recipe are the same.
+    pub(super) fn sha256(&self) -> String {
+        let mut hasher = Sha256::new();
+        for document in self.train.iter().chain(&self.validation) {
+            hasher.update((document.tokens.len() as u64).to_le_bytes());
+            document.tokens.iter().for_each(|token| hasher.update(token.to_le_bytes()));
+        }
+        hex(&hasher.finalize())
+    }
 }
 
 /// The sizes of the parts, and the numbers of skipped records.

@@ -42,10 +42,22 @@ pub struct TrainingHistory {
     pub pending: [f64; 2],
 }
 
+/// What a training must have in common with the state that it goes on from.
+#[derive(Clone, Copy)]
+pub struct Origin<'o> {
+    /// The recipe.
+    pub recipe: &'o Recipe,
+    /// The SHA-256 of the documents.
+    pub documents: &'o str,
+}
+
 /// The metadata of the file, as JSON under the key `drift`.
 #[derive(Serialize, Deserialize)]
 struct Metadata {
     recipe: serde_json::Value,
+    /// The SHA-256 of the documents.
+    #[serde(default)]
+    documents: Option<String>,
     step: u64,
     past: TrainingHistory,
 }
@@ -79,12 +91,13 @@ impl TrainingState {
     ///
     /// # Errors
     /// If the folder cannot be written to.
-    pub fn save(&self, folder: &Path, recipe: &Recipe) -> Result<()> {
+    pub fn save(&self, folder: &Path, origin: Origin<'_>) -> Result<()> {
         let file = folder.join(FILE);
         let fault =
             |e: &dyn std::fmt::Display| Error::internal(file.display(), format!("cannot be made: {e}"));
         let metadata = Metadata {
-            recipe: serde_json::to_value(recipe).map_err(|e| fault(&e))?,
+            recipe: serde_json::to_value(origin.recipe).map_err(|e| fault(&e))?,
+            documents: Some(origin.documents.to_owned()),
             step: self.weighted.step,
             past: self.past.clone(),
         };
@@ -96,11 +109,12 @@ impl TrainingState {
         write_atomic(&file, &serialize(tensors, Some(metadata)).map_err(|e| fault(&e))?)
     }
 
-    /// Reads the state of a training with the recipe `recipe` and `size` weights.
+    /// Reads the state of a training of this origin with `size` weights.
     ///
     /// # Errors
-    /// If there is no state, it is damaged, or it belongs to another recipe.
-    pub fn load(folder: &Path, recipe: &Recipe, size: usize) -> Result<Self> {
+    /// If there is no state, it is damaged, or it belongs to another recipe or other documents.
+    pub fn load(folder: &Path, origin: Origin<'_>, size: usize) -> Result<Self> {
+        let recipe = origin.recipe;
         let file = folder.join(FILE);
         if !file.is_file() {
             let remedy = format!("train without {} first", parameter::RESUME);
@@ -120,6 +134,11 @@ impl TrainingState {
         if let Some(at) = difference(&metadata.recipe, &wanted, String::new()) {
             let problem = format!("was made with another recipe: {at}");
             let remedy = "give the same options and inputs, or start a new training";
+            return Err(Error::input(file.display(), problem, remedy));
+        }
+        if metadata.documents.is_some_and(|documents| documents != origin.documents) {
+            let problem = "was made with other texts of the same files";
+            let remedy = "give the same options for reading them, or start a new training";
             return Err(Error::input(file.display(), problem, remedy));
         }
         if metadata.step > recipe.schedule.steps {

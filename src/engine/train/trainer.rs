@@ -17,7 +17,7 @@ use super::parameters::ParameterLayout;
 use super::recipe::{Recipe, Schedule, Shape};
 use super::report::{CurvePoint, SCHEMA, TrainReport, Validation};
 use super::start::Start;
-use super::state::{self, TrainingHistory, TrainingState};
+use super::state::{self, Origin, TrainingHistory, TrainingState};
 use crate::model::Config;
 use crate::parameter;
 use drift_core::job::{Provenance, Unit};
@@ -101,7 +101,9 @@ pub fn train(plan: &TrainPlan, corpus: &dyn Conformers, job: &Job) -> Result<Tra
     };
     let network = Trainable::new(&plan.gradients, &config, longest)?;
     let new_rows = NewRows::new(&layout, &plan.start.new_tokens(&plan.tokenizer));
-    Run { plan, config, recipe, network, new_rows, documents, longest, end, begin, job }.all(weights)
+    let documents_sha256 = documents.sha256();
+    Run { plan, config, recipe, network, new_rows, documents, documents_sha256, longest, end, begin, job }
+        .all(weights)
 }
 
 /// A training in progress.
@@ -112,6 +114,7 @@ struct Run<'r> {
     network: Trainable,
     new_rows: NewRows,
     documents: Documents,
+    documents_sha256: String,
     /// The largest number of tokens of a document.
     longest: usize,
     end: NamedToken,
@@ -128,17 +131,21 @@ enum Batch {
 }
 
 impl Run<'_> {
+    fn origin(&self) -> Origin<'_> {
+        Origin { recipe: &self.recipe, documents: &self.documents_sha256 }
+    }
+
     fn all(&self, weights: Vec<f32>) -> Result<TrainReport> {
         let plan = self.plan;
         let mut state = if plan.resume {
-            TrainingState::load(&plan.output, &self.recipe, weights.len())?
+            TrainingState::load(&plan.output, self.origin(), weights.len())?
         } else {
             TrainingState { weighted: FlatWeights::new(weights), past: TrainingHistory::default() }
         };
         let outcome = self.steps(&mut state).and_then(|()| self.finish(&state));
         // Only an interruption saves the state; after any other error the last save remains.
         if matches!(outcome, Err(Error::Interrupted)) {
-            state.save(&plan.output, &self.recipe)?;
+            state.save(&plan.output, self.origin())?;
             let (done, steps) = (state.weighted.step, plan.schedule.steps);
             let how = parameter::RESUME;
             let kept = format!("the state after {done} of {steps} steps was kept; continue with {how}");
@@ -300,7 +307,7 @@ impl Run<'_> {
 
     /// Saves the state for resuming, and the checkpoint so far.
     fn save(&self, state: &TrainingState) -> Result<()> {
-        state.save(&self.plan.output, &self.recipe)?;
+        state.save(&self.plan.output, self.origin())?;
         self.write(&state.weighted.weights, &self.report(&state.past, None))
     }
 
