@@ -93,6 +93,10 @@ fn plan(args: &Args, device: Device, job: &Job, output: &Output) -> anyhow::Resu
         [] => EngineChoice::ALL.to_vec(),
         engines => engines.to_vec(),
     };
+    if let Some(engine) = engines.iter().find(|engine| is_cpu && engine.is_of_a_gpu()) {
+        let problem = format!("{} needs a GPU", engine.name());
+        return Err(Error::input("--engine", problem, "leave it out, or give --device cuda:0").into());
+    }
     let evidence = not_stdout(Some(&args.output)).map(|file| file.with_extension("self-check"));
     let numbers = [("--batch", args.batch), ("--max-new-tokens", args.tokens)];
     let mut command = vec!["eval".to_owned(), "--preset=qwen3".to_owned()];

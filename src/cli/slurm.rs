@@ -109,7 +109,7 @@ struct JobArgs {
     #[arg(long, value_name = "NAME")]
     qos: Option<String>,
     /// Cores of a task, and of the merge
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     cpus_per_task: Option<u32>,
     /// Memory of a task, and of the merge
     #[arg(long, value_name = "SIZE")]
@@ -128,6 +128,62 @@ struct JobArgs {
     submit: bool,
 }
 
+impl JobArgs {
+    /// Refuses options with which the tasks would not be the shards, or would never get to work.
+    fn check(&self) -> Result<(), Error> {
+        let values = [&self.partition, &self.gres, &self.time, &self.account, &self.qos, &self.mem];
+        let further = self.sbatch.iter().chain(&self.merge_sbatch);
+        if values
+            .into_iter()
+            .flatten()
+            .chain(further.clone())
+            .any(|value| value.is_empty() || value.contains('\n'))
+        {
+            let problem = "an option of sbatch is empty, or has several lines";
+            return Err(Error::input("a script of Slurm", problem, "leave it out, or give its value"));
+        }
+        if let Some(option) = further.clone().find(|option| option.starts_with('-')) {
+            let problem = "the script writes the dashes";
+            return Err(Error::input(format!("--sbatch {option}"), problem, "give NAME=VALUE"));
+        }
+        if self.sbatch.iter().any(|option| option.split('=').next() == Some("array")) {
+            let problem = "each task of the array is one shard";
+            return Err(Error::input("--sbatch array", problem, "give --array N"));
+        }
+        match &self.time {
+            Some(time) if seconds(time).is_some_and(|limit| limit <= u64::from(self.grace)) => {
+                let problem = format!(
+                    "a task of --time {time} would be stopped as soon as it starts, and requeued without end"
+                );
+                let remedy = "give a longer --time, or a shorter --grace";
+                Err(Error::input(format!("--grace {}", self.grace), problem, remedy))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the seconds of a time limit of Slurm: `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M` or `D-H:M:S`, up to a whole minute, as Slurm counts
+/// them (man sbatch). `None` if it is no such time, such as `UNLIMITED`.
+fn seconds(time: &str) -> Option<u64> {
+    let (days, clock) = match time.split_once('-') {
+        Some((days, clock)) => (Some(days.parse::<u64>().ok()?), clock),
+        None => (None, time),
+    };
+    let fields = clock.split(':').map(|field| field.parse::<u64>().ok()).collect::<Option<Vec<u64>>>()?;
+    let [hours, minutes, seconds] = match (days, fields.as_slice()) {
+        (Some(_), &[hours]) => [hours, 0, 0],
+        (Some(_), &[hours, minutes]) => [hours, minutes, 0],
+        (None, &[minutes]) => [0, minutes, 0],
+        (None, &[minutes, seconds]) => [0, minutes, seconds],
+        (_, &[hours, minutes, seconds]) => [hours, minutes, seconds],
+        _ => return None,
+    };
+    let hours = days.unwrap_or(0).checked_mul(24)?.checked_add(hours)?;
+    let all = hours.checked_mul(60)?.checked_add(minutes)?.checked_mul(60)?.checked_add(seconds)?;
+    all.div_ceil(60).checked_mul(60)
+}
+
 /// Runs the subcommand.
 pub(super) fn run(args: Args, invocation: &Invocation, job: &Job, output: &Output) -> anyhow::Result<()> {
     match args.verb {
@@ -144,6 +200,10 @@ fn eval(args: EvalArgs, invocation: &Invocation, job: &Job, output: &Output) -> 
     let mut to_merge = Vec::new();
     for (name, path) in merge {
         if let Some(path) = path {
+            if super::values::is_stdout(path) {
+                let problem = "the merge is a job, whose output is its log";
+                return Err(Error::input(format!("--{name} -"), problem, "give a file").into());
+            }
             to_merge.push(format!("--{name}={}", text(&absolute(path)?)?));
         }
     }
@@ -182,13 +242,14 @@ impl Array {
     /// Writes the scripts, and submits them if that was asked for.
     fn write(&self, invocation: &Invocation, output: &Output) -> anyhow::Result<()> {
         let Array { jobs, folder, merged, to_merge } = self;
+        jobs.check()?;
         if jobs.submit {
             // Checked before anything is written.
             sbatch(&["--version".to_owned()])?;
         }
         let folder_text = text(folder)?;
         let manifest = invocation.without(&NOT_OF_A_SHARD).manifest(None)?;
-        let mut command = Invocation::arguments(&manifest);
+        let mut command = followed(Invocation::arguments(&manifest));
         // It changes no result, so manifests lack it.
         if let Some(threads) = invocation.value("threads") {
             command.insert(1, format!("--threads={}", threads.display()));
@@ -243,6 +304,17 @@ impl Array {
             quoted(folder_text)
         ))
     }
+}
+
+/// Returns arguments that further options may follow: without the `--` before models, which would make models of all that follows.
+fn followed(mut arguments: Vec<String>) -> Vec<String> {
+    if let Some(marker) = arguments.iter().position(|argument| argument == "--") {
+        arguments.remove(marker);
+        for path in arguments[marker..].iter_mut().filter(|path| path.starts_with('-')) {
+            path.insert_str(0, "./");
+        }
+    }
+    arguments
 }
 
 /// Returns the folder for all files. `to` is the value of `-o`.
@@ -305,4 +377,28 @@ fn text(path: &Path) -> Result<String, Error> {
     let text = path.to_str().filter(is_sound);
     text.map(str::to_owned)
         .ok_or_else(|| Error::input(path.display(), "cannot be written into a Slurm script", "rename it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seconds;
+
+    #[test]
+    fn times_are_those_of_slurm() {
+        let times = [
+            ("2", 120),
+            ("0:30", 60),
+            ("1:30", 120),
+            ("01:00:00", 3600),
+            ("1-2", 93_600),
+            ("1-0:30", 88_200),
+        ];
+        for (time, expected) in times {
+            assert_eq!(seconds(time), Some(expected), "{time}");
+        }
+        assert_eq!(seconds("0-0:0:61"), Some(120));
+        for time in ["UNLIMITED", "", "1:2:3:4", "-1", "18446744073709551615-0"] {
+            assert_eq!(seconds(time), None, "{time}");
+        }
+    }
 }

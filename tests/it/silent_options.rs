@@ -106,3 +106,31 @@ fn energies_are_compared() {
     let shown = folder.line("compare one.json two.json").good();
     assert!(shown.text().contains("strain.mean"), "{}", shown.text());
 }
+
+#[test]
+fn tasks_that_would_never_get_to_work_are_refused() {
+    let folder = Folder::new();
+    folder.file("some.smi", "CCO\nCN\n");
+    let array = "slurm eval --smiles some.smi --lp none --array 2 -o out";
+    for (option, message) in [
+        ("--time 2", "--grace 120: a task of --time 2 would be stopped as soon as it starts"),
+        ("--time 0-0:30 --grace 3600", "would be stopped as soon as it starts"),
+        ("--sbatch array=3-4", "--sbatch array: each task of the array is one shard"),
+        ("--sbatch=--constraint=a100", "give NAME=VALUE"),
+        ("--partition=", "an option of sbatch is empty"),
+        ("--texts -", "--texts -: the merge is a job"),
+    ] {
+        folder.line(&format!("{array} {option}")).refused_for(message);
+    }
+    folder.line(&format!("{array} --cpus-per-task 0")).refused_usage("--cpus-per-task");
+    folder.line(&format!("{array} --time UNLIMITED")).good();
+    folder.line(&format!("{array} --time 2:30")).good();
+    folder
+        .line("device --device cpu --engine drift-cublas -o out.json")
+        .refused_for("drift-cublas needs a GPU");
+    // A model as in the example of the help, before which a task's own options must not end.
+    folder.checkpoint("qwen-like", "model");
+    folder.line("slurm generate model --smiles some.smi --lp automaton --array 2 -o run").good();
+    let script = String::from_utf8(folder.read("run/array.sbatch")).unwrap();
+    assert!(script.contains(" model --shard slurm --quiet -o ") && !script.contains(" -- "), "{script}");
+}

@@ -99,6 +99,7 @@ mod tests {
         let tuned = json!({"chat_template": "own", "padding_side": "left", "tokenizer_class": "Y", "bos_token": null});
         let expected = json!({
             "chat_template": "own", "padding_side": "left", "tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>",
+            "model_input_names": ["input_ids", "attention_mask"],
         });
         assert_eq!(tokenizer(Some(&base), Some(&tuned)), expected);
         assert_eq!(tokenizer(None, Some(&model))["eos_token"], model["eos_token"]);
