@@ -37,10 +37,11 @@ pub const WEIGHTS: &str = "model.safetensors";
 /// Which shard holds which tensor.
 pub const INDEX: &str = "model.safetensors.index.json";
 
+/// The names of a tokenizer in the folder.
+pub(crate) const TOKENIZER_FILES: [&str; 2] = ["tokenizer.json", "tokenizer.json.gz"];
+
 /// Other files that a model or a tokenizer is read from, in the layout of Hugging Face or as drift writes them beside a tokenizer.
-const OTHER_FILES: [&str; 12] = [
-    "tokenizer.json",
-    "tokenizer.json.gz",
+const OTHER_FILES: [&str; 10] = [
     "special_tokens_map.json",
     "added_tokens.json",
     "vocab.json",
@@ -66,6 +67,7 @@ const MAX_SETTINGS_BYTES: u64 = 1 << 26;
 pub(crate) fn is_model_file(name: &str) -> bool {
     let settings = [CONFIG, GENERATION_CONFIG, RECIPE, TOKENIZER_CONFIG];
     settings.contains(&name)
+        || TOKENIZER_FILES.contains(&name)
         || OTHER_FILES.contains(&name)
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
@@ -103,6 +105,16 @@ impl ModelFolder {
     /// Returns where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns where it is, as the system opens it: `.` for the current folder, whose path may be empty.
+    pub fn opened(&self) -> &Path {
+        if self.path.as_os_str().is_empty() { Path::new(".") } else { &self.path }
+    }
+
+    /// Returns whether a `tokenizer.json` lies in it.
+    pub fn has_tokenizer(&self) -> bool {
+        TOKENIZER_FILES.iter().any(|name| self.file(name).is_some())
     }
 
     /// Returns a file of this name, if there is one.

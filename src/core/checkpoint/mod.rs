@@ -16,7 +16,7 @@ pub use folder::{
     ADDED_TOKENS, CONFIG, EXTENSION, GENERATION_CONFIG, INDEX, Ids, ModelFolder, RECIPE, TOKENIZER_CONFIG,
     WEIGHTS, configured_rows, is_tied, is_weights_file,
 };
-pub(crate) use folder::{SPECIAL_TOKENS_MAP, is_model_file};
+pub(crate) use folder::{SPECIAL_TOKENS_MAP, TOKENIZER_FILES, is_model_file};
 pub use header::{Header, TensorEntry, header_bytes};
 pub use hub::{RequiredFiles, folder_around, folder_name, locate};
 pub use weight_files::WeightFiles;

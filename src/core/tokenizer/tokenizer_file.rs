@@ -3,12 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::words;
-use crate::checkpoint::{CONFIG, ModelFolder, TOKENIZER_CONFIG, folder_around};
+use crate::checkpoint::{CONFIG, ModelFolder, TOKENIZER_CONFIG, TOKENIZER_FILES, folder_around};
 use crate::error::{Error, Result};
 use crate::io;
-
-/// The names of a `tokenizer.json` in a folder.
-const NAMES: [&str; 2] = ["tokenizer.json", "tokenizer.json.gz"];
 
 /// The merges of a byte-level BPE, beside its `vocab.json`.
 const MERGES: &str = "merges.txt";
@@ -34,7 +31,7 @@ impl TokenizerFile {
         if !path.is_dir() {
             return Ok(TokenizerFile { path: path.to_owned() });
         }
-        let mut files = NAMES.iter().map(|name| path.join(name));
+        let mut files = TOKENIZER_FILES.iter().map(|name| path.join(name));
         let mut maps = WORDS.iter().map(|name| path.join(name)).filter(|_| !path.join(MERGES).is_file());
         let is_map = |file: &PathBuf| std::fs::read(file).is_ok_and(|bytes| words::are_words(&bytes));
         if let Some(path) = files.find(|file| file.is_file()).or_else(|| maps.find(is_map)) {
@@ -93,7 +90,7 @@ impl TokenizerFile {
     /// Returns the folder whose other files belong to it. `None` if it has another name than `tokenizer.json`: transformers would not
     /// read it there.
     pub(super) fn folder(&self) -> Option<ModelFolder> {
-        NAMES.contains(&&*io::file_name(&self.path)).then(|| ModelFolder::around(&self.path))
+        TOKENIZER_FILES.contains(&&*io::file_name(&self.path)).then(|| ModelFolder::around(&self.path))
     }
 
     /// Returns its name in reports: `…/qwen3/tokenizer.json.gz` is `qwen3`, `mine.json` is `mine`.

@@ -55,11 +55,9 @@ impl BaseFiles {
         let model = Model::open(path)?;
         belongs(&model, base)?;
         let folder = ModelFolder::around(path);
-        let has_tokenizer =
-            ["tokenizer.json", "tokenizer.json.gz"].iter().any(|name| folder.file(name).is_some());
-        // An empty path means the current folder.
-        let beside = if folder.path().as_os_str().is_empty() { Path::new(".") } else { folder.path() };
-        if has_tokenizer && let Ok((own, _)) = Tokenizer::load_for(beside, job) {
+        if folder.has_tokenizer()
+            && let Ok((own, _)) = Tokenizer::load_for(folder.opened(), job)
+        {
             has_ids_of(&own, base, path)?;
         }
         Ok(BaseFiles { model: Some(model), ..self })

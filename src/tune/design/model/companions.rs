@@ -82,10 +82,8 @@ pub(super) fn companions(
 fn handed_on(source: &SourceModel, tokenizer: &str) -> Result<Companions> {
     let mut all = Companions::default();
     let folder = source.folder.path();
-    // An empty path means the current folder.
-    let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let refuse = |e| Error::io(folder, e);
-    let mut names: Vec<String> = std::fs::read_dir(listed)
+    let mut names: Vec<String> = std::fs::read_dir(source.folder.opened())
         .map_err(refuse)?
         .map(|entry| Ok(file_name(&entry.map_err(refuse)?.path())))
         .collect::<Result<_>>()?;

@@ -176,15 +176,17 @@ fn tokenizers(
     plan: &ExtendModelPlan,
     job: &Job,
 ) -> Result<(Tokenizer, (Tokenizer, Vec<u8>))> {
-    let folder = source.folder.path();
-    if !["tokenizer.json", "tokenizer.json.gz"].iter().any(|name| source.folder.file(name).is_some()) {
+    let folder = &source.folder;
+    if !folder.has_tokenizer() {
         let problem = "contains no tokenizer.json, which the new one is compared with";
-        return Err(Error::input(folder.display(), problem, "put the model's own tokenizer.json there"));
+        return Err(Error::input(
+            folder.path().display(),
+            problem,
+            "put the model's own tokenizer.json there",
+        ));
     }
-    // An empty path means the current folder.
-    let own = if folder.as_os_str().is_empty() { std::path::Path::new(".") } else { folder };
     let (own, extended) = std::thread::scope(|threads| {
-        let own = threads.spawn(|| Tokenizer::load_for(own, job));
+        let own = threads.spawn(|| Tokenizer::load_for(folder.opened(), job));
         let extended = Tokenizer::load_for(&plan.tokenizer, job);
         (own.join(), extended)
     });
