@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::eval;
+use super::generation::check_engine;
 use super::invocation::Invocation;
 use super::output::Output;
 use super::values::{in_flags, not_stdout, one_of};
@@ -93,10 +94,7 @@ fn plan(args: &Args, device: Device, job: &Job, output: &Output) -> anyhow::Resu
         [] => EngineChoice::ALL.to_vec(),
         engines => engines.to_vec(),
     };
-    if let Some(engine) = engines.iter().find(|engine| is_cpu && engine.is_of_a_gpu()) {
-        let problem = format!("{} needs a GPU", engine.name());
-        return Err(Error::input("--engine", problem, "leave it out, or give --device cuda:0").into());
-    }
+    engines.iter().try_for_each(|engine| check_engine(*engine, &device))?;
     let evidence = not_stdout(Some(&args.output)).map(|file| file.with_extension("self-check"));
     let numbers = [("--batch", args.batch), ("--max-new-tokens", args.tokens)];
     let mut command = vec!["eval".to_owned(), "--preset=qwen3".to_owned()];

@@ -183,13 +183,19 @@ fn placeholder(text: &str, job: &Job) -> Result<PlaceholderChoice, Error> {
     }
 }
 
+/// Refuses an engine of a GPU on the CPU.
+pub(super) fn check_engine(engine: EngineChoice, device: &Device) -> Result<(), Error> {
+    if engine.is_of_a_gpu() && device.name() == "cpu" {
+        let problem = format!("{} needs a GPU", engine.name());
+        return Err(Error::input("--engine", problem, "leave it out, or give --device cuda:0"));
+    }
+    Ok(())
+}
+
 /// Returns the device with the type and the engine that were asked for.
 fn device(args: &RunningArgs, device: Device) -> anyhow::Result<Device> {
     let engine = args.engine();
-    if engine.is_of_a_gpu() && device.name() == "cpu" {
-        let problem = format!("{} needs a GPU", engine.name());
-        return Err(Error::input("--engine", problem, "leave it out, or give --device cuda:0").into());
-    }
+    check_engine(engine, &device)?;
     let device = match given_up() {
         Some(_) => device.without_kernels(),
         None => with_engine(device, engine),

@@ -15,7 +15,7 @@ use drift_core::command::quoted;
 use drift_core::io::{OutputSet, absolute};
 use drift_core::{Error, Job};
 use drift_data::shard::Shard;
-use drift_data::shard::slurm::{Jobs, SlurmOptions};
+use drift_data::shard::slurm::{Jobs, SlurmOptions, time_limit_seconds};
 
 /// The files in the folder of `-o`.
 const ARRAY: &str = "array.sbatch";
@@ -132,26 +132,23 @@ impl JobArgs {
     /// Refuses options with which the tasks would not be the shards, or would never get to work.
     fn check(&self) -> Result<(), Error> {
         let values = [&self.partition, &self.gres, &self.time, &self.account, &self.qos, &self.mem];
-        let further = self.sbatch.iter().chain(&self.merge_sbatch);
-        if values
-            .into_iter()
-            .flatten()
-            .chain(further.clone())
-            .any(|value| value.is_empty() || value.contains('\n'))
-        {
+        let mut all = values.into_iter().flatten().chain(&self.sbatch).chain(&self.merge_sbatch);
+        if all.any(|value| value.is_empty() || value.contains('\n')) {
             let problem = "an option of sbatch is empty, or has several lines";
             return Err(Error::input("a script of Slurm", problem, "leave it out, or give its value"));
         }
-        if let Some(option) = further.clone().find(|option| option.starts_with('-')) {
-            let problem = "the script writes the dashes";
-            return Err(Error::input(format!("--sbatch {option}"), problem, "give NAME=VALUE"));
+        for (name, options) in [("--sbatch", &self.sbatch), ("--merge-sbatch", &self.merge_sbatch)] {
+            if let Some(option) = options.iter().find(|option| option.starts_with('-')) {
+                let problem = "the script writes the dashes";
+                return Err(Error::input(format!("{name} {option}"), problem, "give NAME=VALUE"));
+            }
         }
         if self.sbatch.iter().any(|option| option.split('=').next() == Some("array")) {
             let problem = "each task of the array is one shard";
             return Err(Error::input("--sbatch array", problem, "give --array N"));
         }
         match &self.time {
-            Some(time) if seconds(time).is_some_and(|limit| limit <= u64::from(self.grace)) => {
+            Some(time) if time_limit_seconds(time).is_some_and(|limit| limit <= u64::from(self.grace)) => {
                 let problem = format!(
                     "a task of --time {time} would be stopped as soon as it starts, and requeued without end"
                 );
@@ -161,27 +158,6 @@ impl JobArgs {
             _ => Ok(()),
         }
     }
-}
-
-/// Returns the seconds of a time limit of Slurm: `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M` or `D-H:M:S`, up to a whole minute, as Slurm counts
-/// them (man sbatch). `None` if it is no such time, such as `UNLIMITED`.
-fn seconds(time: &str) -> Option<u64> {
-    let (days, clock) = match time.split_once('-') {
-        Some((days, clock)) => (Some(days.parse::<u64>().ok()?), clock),
-        None => (None, time),
-    };
-    let fields = clock.split(':').map(|field| field.parse::<u64>().ok()).collect::<Option<Vec<u64>>>()?;
-    let [hours, minutes, seconds] = match (days, fields.as_slice()) {
-        (Some(_), &[hours]) => [hours, 0, 0],
-        (Some(_), &[hours, minutes]) => [hours, minutes, 0],
-        (None, &[minutes]) => [0, minutes, 0],
-        (None, &[minutes, seconds]) => [0, minutes, seconds],
-        (_, &[hours, minutes, seconds]) => [hours, minutes, seconds],
-        _ => return None,
-    };
-    let hours = days.unwrap_or(0).checked_mul(24)?.checked_add(hours)?;
-    let all = hours.checked_mul(60)?.checked_add(minutes)?.checked_mul(60)?.checked_add(seconds)?;
-    all.div_ceil(60).checked_mul(60)
 }
 
 /// Runs the subcommand.
@@ -377,28 +353,4 @@ fn text(path: &Path) -> Result<String, Error> {
     let text = path.to_str().filter(is_sound);
     text.map(str::to_owned)
         .ok_or_else(|| Error::input(path.display(), "cannot be written into a Slurm script", "rename it"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::seconds;
-
-    #[test]
-    fn times_are_those_of_slurm() {
-        let times = [
-            ("2", 120),
-            ("0:30", 60),
-            ("1:30", 120),
-            ("01:00:00", 3600),
-            ("1-2", 93_600),
-            ("1-0:30", 88_200),
-        ];
-        for (time, expected) in times {
-            assert_eq!(seconds(time), Some(expected), "{time}");
-        }
-        assert_eq!(seconds("0-0:0:61"), Some(120));
-        for time in ["UNLIMITED", "", "1:2:3:4", "-1", "18446744073709551615-0"] {
-            assert_eq!(seconds(time), None, "{time}");
-        }
-    }
 }

@@ -57,8 +57,10 @@ fn note(row: &MethodRow, rows: &[MethodRow]) -> Option<String> {
         percent(row.blocks.off_share),
         percent(base.blocks.off_share)
     );
-    let changed = row.other_texts_changed.filter(|changed| *changed > 0);
-    let other = changed.map_or("", |_| ", and changes other texts too");
+    let other = match row.other_texts_changed {
+        Some(1..) => ", and changes other texts too",
+        _ => "",
+    };
     match row.method {
         TrainingMethod::Continued => Some(format!(
             "Continued BPE as published (arXiv 2512.03989) keeps the base's splits: {} of its {} tokens hold two digits \

@@ -117,6 +117,7 @@ fn tasks_that_would_never_get_to_work_are_refused() {
         ("--time 0-0:30 --grace 3600", "would be stopped as soon as it starts"),
         ("--sbatch array=3-4", "--sbatch array: each task of the array is one shard"),
         ("--sbatch=--constraint=a100", "give NAME=VALUE"),
+        ("--merge-sbatch=--qos=low", "--merge-sbatch --qos=low: the script writes the dashes"),
         ("--partition=", "an option of sbatch is empty"),
         ("--texts -", "--texts -: the merge is a job"),
     ] {

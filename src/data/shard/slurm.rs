@@ -39,6 +39,27 @@ pub struct Jobs<'j> {
     pub asked: &'j SlurmOptions,
 }
 
+/// Returns the seconds of a time limit of Slurm: `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M` or `D-H:M:S`, up to a whole minute, as Slurm counts
+/// them (man sbatch). `None` if it is no such time, such as `UNLIMITED`.
+pub fn time_limit_seconds(time: &str) -> Option<u64> {
+    let (days, clock) = match time.split_once('-') {
+        Some((days, clock)) => (Some(days.parse::<u64>().ok()?), clock),
+        None => (None, time),
+    };
+    let fields = clock.split(':').map(|field| field.parse::<u64>().ok()).collect::<Option<Vec<u64>>>()?;
+    let [hours, minutes, seconds] = match (days, fields.as_slice()) {
+        (Some(_), &[hours]) => [hours, 0, 0],
+        (Some(_), &[hours, minutes]) => [hours, minutes, 0],
+        (None, &[minutes]) => [0, minutes, 0],
+        (None, &[minutes, seconds]) => [0, minutes, seconds],
+        (_, &[hours, minutes, seconds]) => [hours, minutes, seconds],
+        _ => return None,
+    };
+    let hours = days.unwrap_or(0).checked_mul(24)?.checked_add(hours)?;
+    let all = hours.checked_mul(60)?.checked_add(minutes)?.checked_mul(60)?.checked_add(seconds)?;
+    all.div_ceil(60).checked_mul(60)
+}
+
 /// Joins words into a shell command, each quoted.
 fn line(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
@@ -153,5 +174,24 @@ mod tests {
             jobs.merging()
                 .contains("merge $(seq 8) -o '/scratch/an evaluation' --quiet '--texts=the texts.jsonl'\n")
         );
+    }
+
+    #[test]
+    fn times_are_those_of_slurm() {
+        let times = [
+            ("2", 120),
+            ("0:30", 60),
+            ("1:30", 120),
+            ("01:00:00", 3600),
+            ("1-2", 93_600),
+            ("1-0:30", 88_200),
+        ];
+        for (time, expected) in times {
+            assert_eq!(time_limit_seconds(time), Some(expected), "{time}");
+        }
+        assert_eq!(time_limit_seconds("0-0:0:61"), Some(120));
+        for time in ["UNLIMITED", "", "1:2:3:4", "-1", "18446744073709551615-0"] {
+            assert_eq!(time_limit_seconds(time), None, "{time}");
+        }
     }
 }

@@ -55,8 +55,7 @@ pub struct Origin<'o> {
 #[derive(Serialize, Deserialize)]
 struct Metadata {
     recipe: serde_json::Value,
-    /// The SHA-256 of the documents.
-    #[serde(default)]
+    /// The SHA-256 of the documents; older states have none.
     documents: Option<String>,
     step: u64,
     past: TrainingHistory,

@@ -37,8 +37,8 @@ use drift_data::corpus::Conformers;
 /// returned unchanged, unless tokens of it were removed.
 ///
 /// # Errors
-/// If the base cannot be extended, was extended in another way or is to lose tokens after it was extended, the goal cannot be reached, a check fails, the corpus cannot be
-/// read or is written in another encoding, or the job was cancelled.
+/// If the base cannot be extended, was extended in another way or is to lose tokens after it was extended, the goal cannot be reached, a
+/// check fails, the corpus cannot be read or is written in another encoding, or the job was cancelled.
 pub fn train(plan: &ExtensionPlan, corpus: &dyn Conformers, job: &Job) -> Result<TrainedTokenizer> {
     let Some(before) = strip_extension(&plan.base_json, plan.encoding) else {
         return extended(plan, corpus, job);
